@@ -14,7 +14,7 @@ from parpass.relay.transform import FoldConstant, InferType
 from parpass.report.html.page import Recording
 from parpass.runner import open_runner
 from parpass.transform import Sequential
-from parpass.transform.capture.change import FunctionChange
+from tests.support.toy.texts import change_of
 
 PROGRAM = """
 def @main(%x: Tensor[(3,), float32]) { add(%x, %x) }
@@ -114,7 +114,7 @@ def test_a_pipeline_is_a_list_with_options_and_a_report_a_table():
 
 
 def test_a_change_shows_its_lines_in_colours():
-    change = FunctionChange.of("f", "one\n<b>", "one\n<i>")
+    change = change_of("f", "one\n<b>", "one\n<i>")
     html = change._repr_html_()  # pyright: ignore[reportPrivateUsage] -- Jupyter's name
     assert "changed f" in html
     assert re.findall(r"background:(rgba[^\"]*)\">([^/]*)</div>", html) == [
@@ -140,7 +140,7 @@ def test_where_no_html_is_shown_they_are_text_to_read():
         assert data.keys() == {"text/plain", "text/html"}
         return data["text/plain"]
 
-    change = FunctionChange.of("f", "one\n<b>", "one\n<i>")
+    change = change_of("f", "one\n<b>", "one\n<i>")
     assert shown(change) == "changed f\n@@ -1,2 +1,2 @@\n one\n-<b>\n+<i>"
     with open_runner(workers=0) as runner, runner.record() as recording:
         runner.run_sync(relay.parse(PROGRAM), InferType())

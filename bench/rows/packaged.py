@@ -27,8 +27,10 @@ from parpass import ParpassError
 _AGAINST = f"a run : {onnxruntime.NAME}'s, one thread"
 _MEAN, _FARTHEST = Goal(1.1), 2.0
 _OF_TESTS = "onnx"  # a package whose networks are its tests
-_TOLERANCE = 1e-2  # what a network computes of noise is mostly noise
-# Lengths that networks leave open.
+# What a network computes of noise is mostly noise: an input that differs by 1e-5 moves
+# the output of a quantized one by 2e-2.
+_TOLERANCE = 3e-2
+# Lengths that networks leave open, of images, and of the last axis of others.
 _IMAGE, _SIGNAL = (1, 3, 320, 320), 512
 
 
@@ -88,22 +90,21 @@ def _closed(model: Any) -> dict[str, Any]:
     """Give the inputs of a network the lengths that it leaves open; return values."""
     from onnx import helper  # likewise
 
-    random, weights = (
-        np.random.default_rng(1),
-        {one.name for one in model.graph.initializer},
-    )
+    random = np.random.default_rng(1)
+    weights = {one.name for one in model.graph.initializer}
     given: dict[str, Any] = {}
     for wanted in model.graph.input:
         if wanted.name in weights:
             continue
         kind = wanted.type.tensor_type
-        usual = _IMAGE if len(kind.shape.dim) == len(_IMAGE) else (1,)
-        for axis, dim in enumerate(kind.shape.dim):
-            if dim.dim_value <= 0:
-                dim.dim_value = usual[axis] if axis < len(usual) else _SIGNAL
-        shape = [dim.dim_value for dim in kind.shape.dim]
         dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        is_float = np.issubdtype(dtype, np.floating)
+        is_float, dims = np.issubdtype(dtype, np.floating), kind.shape.dim
+        is_image, last = len(dims) == len(_IMAGE), len(dims) - 1
+        for axis, dim in enumerate(dims):
+            if dim.dim_value <= 0:
+                length = _SIGNAL if axis == last > 0 else 1
+                dim.dim_value = _IMAGE[axis] if is_image else length
+        shape = [dim.dim_value for dim in dims]
         values = random.standard_normal(shape) if is_float else np.ones(shape)
         given[wanted.name] = values.astype(dtype)
     return given

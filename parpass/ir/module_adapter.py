@@ -13,11 +13,11 @@ from typing import Any
 from parpass.ir import wire
 from parpass.ir.base_func import BaseFunc
 from parpass.ir.dialect import Dialect, dialect_of, dialects, load_dialects
-from parpass.ir.global_var import GlobalVar
 from parpass.ir.inference_cache import cached_inference
 from parpass.ir.module import IRModule
 from parpass.ir.module.reachability import extract_reachable
 from parpass.ir.node import count_nodes
+from parpass.ir.text.printer import module_text
 from parpass.ir.types import Type
 from parpass.ir.types.type_structure import digest, is_complete
 from parpass.transform import (
@@ -117,7 +117,9 @@ class IRModuleAdapter(ModuleAdapter):
 
     def function_text(self, name: str, function: BaseFunc, mod: IRModule) -> str:
         """Return the text of a function, without types and attributes of the module."""
-        return IRModule.of_closed({GlobalVar(name): function}, None, {}).text()
+        return module_text(
+            {name: function}, (), None, show_meta_data=False, annotate=None
+        )
 
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, with both sides."""

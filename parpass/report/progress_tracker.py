@@ -194,13 +194,18 @@ class ProgressTracker(RunObserver):
     def run_began(self, workers: int, post: Post | None) -> None:
         self._post = post
 
-    def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        """Note the passes, each of which is a stage."""
-        self._walk, self._stage = (step_names(steps), names), _Stage(0, (), ())
-
-    def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        self._walk = None
-        self._next(step_names(steps), outcomes.names, outcomes)
+    def stage_began(
+        self,
+        steps: Sequence[Pass],
+        names: Sequence[str],
+        outcomes: StageOutcomes | None,
+    ) -> None:
+        """Note the passes; in a walk, each of them is a stage."""
+        if outcomes is None:
+            self._walk, self._stage = (step_names(steps), names), _Stage(0, (), ())
+        else:
+            self._walk = None
+            self._next(step_names(steps), names, outcomes)
 
     def module_pass_began(self, name: str) -> None:
         self._next([name], ()).enter(None)

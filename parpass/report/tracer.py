@@ -100,11 +100,13 @@ class Tracer(RunRecorder):
             self._add_calls()
             self._timeline.flush()
 
-    def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
+    def stage_began(
+        self,
+        steps: Sequence[Pass],
+        names: Sequence[str],
+        outcomes: StageOutcomes | None,
+    ) -> None:
         self._steps, self._function_names = step_names(steps), names
-
-    def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        self._steps, self._function_names = step_names(steps), outcomes.names
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None

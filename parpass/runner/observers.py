@@ -144,11 +144,20 @@ class RunObserver:
     def module_pass_began(self, name: str) -> None:
         """A module pass begins."""
 
-    def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        """Passes begin that run here one after the other, each on all functions."""
+    def stage_began(
+        self,
+        steps: Sequence[Pass],
+        names: Sequence[str],
+        outcomes: StageOutcomes | None,
+    ) -> None:
+        """A stage begins.
 
-    def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        """A stage begins whose functions get outcomes in any order, here or there."""
+        Args:
+            steps: Its passes.
+            names: The names of the functions.
+            outcomes: What its functions get in any order, here or there; None for a
+                walk of the passes here, one after the other, each over all functions.
+        """
 
     def stage_ended(
         self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
@@ -229,9 +238,11 @@ class RunObservers(RunObserver):
         self.all = tuple(observers)
         self.traces_calls = any(one.traces_calls for one in self.all)
 
-    def of_functions(self) -> RunObservers | None:
-        """Return those that watch functions; None if there are none."""
+    def of_functions(self) -> RunObserver | None:
+        """Return those that watch functions, as one; None if there are none."""
         watching = [one for one in self.all if one.watches_functions]
+        if len(watching) == 1:  # it is told of each call of a pass
+            return watching[0]
         return RunObservers(watching) if watching else None
 
 
@@ -287,7 +298,7 @@ class Walk:
     ) -> None:
         self._observer, self._checkpoint = observer, checkpoint
         self._step, self._function, self._is_inside = 0, -1, False
-        observer.walk_began(steps, names)
+        observer.stage_began(steps, names, None)
 
     def __call__(self, at: int, function: Any) -> None:
         """Notify of the end of one function and the start of the next."""

@@ -2,7 +2,6 @@
 
 from parpass.source import Source
 from parpass.transform.adapter import (
-    BatchCodec,
     ModuleAdapter,
     Mutability,
     ProgramSlice,
@@ -14,6 +13,7 @@ from parpass.transform.adapter_registry import (
 )
 from parpass.transform.analysis import analysis
 from parpass.transform.codecs import (
+    BatchCodec,
     BlobSink,
     LargeValue,
     StoreCodec,

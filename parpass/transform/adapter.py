@@ -22,7 +22,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
@@ -137,7 +137,11 @@ class FoundMutability:
         return self._encode(function)
 
     def to_change(self, function: Any, mod: Any = None) -> Any:
-        """Return a copy of a function as a member of `mod`; itself if it is frozen."""
+        """Return a copy of a function as a member of `mod`.
+
+        It is the function itself if that is frozen, or cannot be copied; a run warns of
+        the latter when it begins.
+        """
         began = time.perf_counter()
         try:
             if self.is_frozen(function):
@@ -145,6 +149,8 @@ class FoundMutability:
             encoded = self.encoded(function)
             with gc_paused:
                 return self._decode(encoded, mod)
+        except Exception:  # noqa: BLE001 -- of the codec
+            return function
         finally:
             self.seconds += time.perf_counter() - began
 
@@ -161,10 +167,7 @@ class FoundMutability:
         Returns:
             The result; `function` itself if the body returned the copy unchanged.
         """
-        try:
-            given = self.to_change(function, mod)
-        except Exception:  # noqa: BLE001 -- of the codec; the run warned of it
-            given = function
+        given = self.to_change(function, mod)
         if given is function:
             return body(given)
         began = time.perf_counter()
@@ -326,7 +329,7 @@ class ModuleAdapter(ProgramFormat):
         """Return the pass that restores the IR's invariants after a function pass.
 
         It receives functions of one kind, as the function pass does. Relay's is
-        InferType.
+        InferType. It is known by its name, which no other pass should have.
         """
         del kind
         return None
@@ -461,50 +464,14 @@ class ModuleAdapter(ProgramFormat):
         return by_value.unpickle(encoded)
 
 
-@runtime_checkable
-class BatchCodec(Protocol):
-    """An optional part of an adapter that encodes small functions in batches.
-
-    The bytes of a function may refer to bytes that the same encoder returned before,
-    for names of classes, types and shared parts. Functions are decoded in the order of
-    encoding, from the first one up to any other.
-    """
-
-    def open_encoder(self, blob_sink: BlobSink) -> Callable[[Any], bytes | None]:
-        """Return an encoder, which is called with the functions of a batch in order.
-
-        It returns None for a function that is better encoded alone, by
-        `encode_function`. If it raises, that function is encoded alone, and the encoder
-        is not called again.
-        """
-        ...
-
-    def open_decoder(
-        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
-    ) -> Callable[[], Any]:
-        """Return a decoder, which returns the next function of a batch at each call.
-
-        The functions are members of `mod`. `encoded` holds the concatenated bytes of
-        the batch's first functions, or of all of them.
-        """
-        ...
-
-
 def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
-    """Return a copy of a function, as a member of `mod`.
-
-    It is the function itself if that is frozen, or cannot be copied; a run warns of the
-    latter when it begins.
-    """
+    """Return a copy of a function, as a member of `mod`, if passes may change it."""
     mutability = adapter.mutability
-    if mutability is None or adapter.consumes_functions:
+    if mutability is None:
         return function
-    if not isinstance(mutability, FoundMutability):
-        return mutability.to_change(function)
-    try:
+    if isinstance(mutability, FoundMutability):
         return mutability.to_change(function, mod)
-    except Exception:  # noqa: BLE001 -- of the codec
-        return function
+    return mutability.to_change(function)
 
 
 def copying_seconds(adapter: ModuleAdapter) -> float:

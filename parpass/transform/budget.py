@@ -30,6 +30,7 @@ from parpass.errors import (
     UnreadFunctionError,
 )
 from parpass.limits import LIMITS, Limit
+from parpass.transform.capture.bodies import pausing_observers
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 from parpass.transform.config import ON_FAILURE, OnFailure
 from parpass.transform.passes import Pass, declared
@@ -151,39 +152,43 @@ def has_enforcer() -> bool:
     return _enforcer.get() is not None
 
 
-@contextlib.contextmanager
-def in_worker(budget: Budget) -> Generator[None]:
-    """Hold the block to a budget, in a worker process: what no watchdog does."""
-    with contextlib.ExitStack() as stack:
-        for limit, value in budget.items():
-            if limit.in_worker is not None:
-                stack.enter_context(limit.in_worker(value))
-        yield
+def in_worker(budget: Budget) -> AbstractContextManager[None]:
+    """Hold a block to a budget, in a worker process: what no watchdog does."""
+    return _all_of(
+        limit.in_worker(value)
+        for limit, value in budget.items()
+        if limit.in_worker is not None
+    )
 
 
-@contextlib.contextmanager
-def interrupting(budget: Budget) -> Generator[None]:
-    """Hold the block to a budget, in a process that may be interrupted for it."""
-    with contextlib.ExitStack() as stack:
-        for limit, value in budget.items():
-            if limit.here is not None:
-                stack.enter_context(limit.here(value))
-        yield
+def interrupting(budget: Budget) -> AbstractContextManager[None]:
+    """Hold a block to a budget, in a process that may be interrupted for it."""
+    items = budget.items()
+    return _all_of(
+        limit.here(value) for limit, value in items if limit.here is not None
+    )
 
 
-@contextlib.contextmanager
 def or_exit(
     budget: Budget, file: TextIO, factor: float, grace: float
-) -> Generator[None]:
-    """End this process if the block exceeds what nothing interrupts, as in C code.
+) -> AbstractContextManager[None]:
+    """End this process if a block exceeds what nothing interrupts, as in C code.
 
     It may take `factor` times the limit, and `grace` more; then a traceback goes to
     `file`.
     """
+    return _all_of(
+        limit.or_exit(factor * value + grace, file)
+        for limit, value in budget.items()
+        if limit.or_exit is not None
+    )
+
+
+@contextlib.contextmanager
+def _all_of(blocks: Iterable[AbstractContextManager[None]]) -> Generator[None]:
     with contextlib.ExitStack() as stack:
-        for limit, value in budget.items():
-            if limit.or_exit is not None:
-                stack.enter_context(limit.or_exit(factor * value + grace, file))
+        for block in blocks:
+            stack.enter_context(block)
         yield
 
 
@@ -335,15 +340,16 @@ _LIFTED = [one.lifted for one in LIMITS if one.lifted is not None]
 
 @contextlib.contextmanager
 def uncounted() -> Generator[None]:
-    """Count the block, in a body, for no limit of it: it is not the body's own work."""
+    """Count the block, in a body, for nothing: it is not the body's own work.
+
+    That is for no limit of the body, and for no observer of bodies.
+    """
     meter = _meter.get()
     token = _meter.set(None)  # it is paused once, however deep the blocks are
     if meter is not None:
         meter.pause()
     try:
-        with contextlib.ExitStack() as stack:
-            for lifted in _LIFTED:
-                stack.enter_context(lifted())
+        with pausing_observers(), _all_of(lifted() for lifted in _LIFTED):
             yield
     finally:
         if meter is not None:

@@ -33,13 +33,13 @@ from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
 from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import (
-    BatchCodec,
     FoundMutability,
     ModuleAdapter,
     Mutability,
     keep_inline,
     own_copy,
 )
+from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
 
@@ -571,13 +571,8 @@ def _has_functions(kind: object) -> bool:
     return any(one.name == "functions" for one in dataclasses.fields(kind))
 
 
-def _violations(adapter: ModuleAdapter) -> dict[str, AdapterError]:
-    found: object = adapter
-    return found.violations if isinstance(found, CheckedAdapter) else {}
-
-
 def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
-    violations = _violations(adapter)
+    violations = cast("CheckedAdapter", adapter).violations
     taken: list[AdapterError] = []
     with contextlib.suppress(KeyError):  # another thread takes them, too
         while violations:
@@ -586,25 +581,12 @@ def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
 
 
 def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    known = _violations(adapter)
+    known = cast("CheckedAdapter", adapter).violations
     for violation in violations:
         known.setdefault(violation.method, violation)
 
 
-class warning_of_violations:  # noqa: N801 -- used like a function, as contextlib's own
-    """A context manager around a run: warns of failed advisory methods at its end.
-
-    If the run fails, it does not warn. It is no generator, as contextlib writes to
-    exceptions that pass through one, and some exceptions are frozen.
-    """
-
-    def __init__(self, adapter: ModuleAdapter) -> None:
-        self._adapter = adapter
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        violations = take_violations(self._adapter)
-        for violation in violations if kind is None else ():
-            warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)
+def warn_of_violations(adapter: ModuleAdapter) -> None:
+    """Warn of advisory methods that failed, at the end of a run that did not."""
+    for violation in take_violations(adapter):
+        warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)

@@ -86,6 +86,13 @@ def _named(module: str, name: str) -> Any:
 
 
 class CodePickler(cloudpickle.Pickler):
+    """A pickler of code by value, where other processes cannot import it.
+
+    Args:
+        file: The file that it writes to.
+        reducers: Reducers of classes, as in `copyreg`.
+    """
+
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
         {
             CodeType: _reduce_code,
@@ -93,6 +100,14 @@ class CodePickler(cloudpickle.Pickler):
             _CACHED: _reduce_cached,
         }
     )
+
+    def __init__(
+        self, file: io.BytesIO, reducers: Mapping[type, Callable[[Any], Any]] = _NONE
+    ) -> None:
+        if reducers:
+            # Set before, as the pickler looks it up when it is initialized.
+            self.dispatch_table = self.dispatch_table.new_child(dict(reducers))
+        super().__init__(file, protocol=5)
 
     def reducer_override(self, obj: Any) -> Any:
         """Return the reduce value of an object; a class with slots keeps them.
@@ -183,21 +198,12 @@ def _with_slots(kind: type, made: Any) -> Any:
     return (made[0], tuple(args), *made[2:])
 
 
-class _ReducingPickler(CodePickler):
-    def __init__(
-        self, file: io.BytesIO, reducers: Mapping[type, Callable[[Any], Any]]
-    ) -> None:
-        # Set before, as the pickler looks it up when it is initialized.
-        self.dispatch_table = CodePickler.dispatch_table.new_child(dict(reducers))
-        super().__init__(file, protocol=5)
-
-
-class ClassSharingPickler(_ReducingPickler):
+class ClassSharingPickler(CodePickler):
     """A pickler with a persistent ID for some classes.
 
     Args:
-        file: The file that it writes to.
-        reducers: Reducers of classes, as in `copyreg`.
+        file: As of `CodePickler`.
+        reducers: As of `CodePickler`.
         share: Returns the persistent ID of a class; None if it is pickled as usual.
     """
 
@@ -227,8 +233,5 @@ def dumps(value: Any, reducers: Mapping[type, Callable[[Any], Any]] = _NONE) -> 
         Exception: A part of the value cannot be pickled.
     """
     file = io.BytesIO()
-    if reducers:
-        _ReducingPickler(file, reducers).dump(value)
-    else:
-        CodePickler(file, protocol=5).dump(value)
+    CodePickler(file, reducers).dump(value)
     return file.getvalue()

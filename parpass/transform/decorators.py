@@ -258,18 +258,11 @@ def decorator_like(
     """
     form = _Form(kind, of_callable, of_class)
 
-    def decorate(
-        pass_func: Any = None,
-        opt_level: int | None = None,
-        name: str | None = None,
-        required: Sequence[str] | None = None,
-        preserves: Collection[Analysis] = (),
-        cacheable: bool | str = False,
-    ) -> Any:
-        return form.make(pass_func, opt_level, name, required, preserves, cacheable)
+    @functools.wraps(decorator)
+    def decorate(*args: Any, **options: Any) -> Any:
+        return form.make(*args, **options)
 
     decorate.__name__ = decorate.__qualname__ = f"{kind}_pass"
-    decorate.__doc__ = decorator.__doc__
     return cast("DecoratorT", decorate)
 
 
@@ -282,12 +275,12 @@ class _Form(NamedTuple):
 
     def make(
         self,
-        pass_func: Any,
-        opt_level: int | None,
-        name: str | None,
-        required: Sequence[str] | None,
-        preserves: Collection[Analysis],
-        cacheable: bool | str,
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        preserves: Collection[Analysis] = (),
+        cacheable: bool | str = False,
     ) -> Any:
         """Return a pass, a pass class, or a decorator if there is no `pass_func`."""
         kind = self.kind

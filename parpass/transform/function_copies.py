@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import (
@@ -26,8 +26,7 @@ from parpass.transform.function_difference import is_surely_module
 from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.object_walk import walk
 
-# What returns a function as a member of a module.
-Loader = Callable[[Any], Any]
+_ItemT = TypeVar("_ItemT")
 
 
 def is_value(adapter: ModuleAdapter, function: Any) -> bool:
@@ -41,9 +40,12 @@ def is_value(adapter: ModuleAdapter, function: Any) -> bool:
 def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     """Return the module that a run begins with; `mod` stays as it is.
 
-    No pass is given its functions, but copies of them. So they are copied here only if
-    they would get to know another module.
+    Where passes can observe round trips, its functions have had one. Otherwise no pass
+    is given its functions, but copies of them. So they are copied here only if they
+    would get to know another module.
     """
+    if adapter.round_trip_between_passes:
+        return round_trip_all(adapter, mod)
     mutability = adapter.mutability
     assert isinstance(mutability, FoundMutability)
     began, faults = time.perf_counter(), dict[str, Exception]()
@@ -59,14 +61,11 @@ def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     mutability.seconds += time.perf_counter() - began
     if is_same:
         return mod
-    warn_of_no_copies(adapter, faults)
+    if faults:
+        warn_of_no_copies(adapter, faults)
     warn_of_reached(adapter, mod)
     if cuts_modules(adapter) or attaches_functions(adapter, mod):
-        loaders = {
-            name: functools.partial(_kept, mutability, one)
-            for name, one in functions.items()
-        }
-        return assemble(adapter, own_shell(adapter, mod), loaders)
+        return assemble(adapter, own_shell(adapter, mod), functions, mutability.to_keep)
     return adapter.replace_functions(own_shell(adapter, mod), functions)
 
 
@@ -87,27 +86,22 @@ def own_module(adapter: ModuleAdapter, mod: Any, *, for_pass: bool = False) -> A
         return mod if is_same else adapter.with_functions(mod, made)
     if not for_pass and all(map(mutability.is_frozen, functions.values())):
         return mod
-    loaders = {
-        name: functools.partial(own_copy, adapter, one)
-        for name, one in functions.items()
-    }
-    return assemble(adapter, own_shell(adapter, mod), loaders)
+    copy_into = functools.partial(own_copy, adapter)
+    return assemble(adapter, own_shell(adapter, mod), functions, copy_into)
 
 
 def warn_of_no_copies(adapter: ModuleAdapter, faults: Mapping[str, Exception]) -> None:
     """Warn, once, of functions that can be changed and cannot be copied."""
-    for name, error in faults.items():
-        others = f", and {len(faults) - 1} others" if len(faults) > 1 else ""
-        warn(
-            f"adapter '{adapter_name(adapter)}': function '{name}'{others} can be "
-            "changed in place, and cannot be copied "
-            f"({type(error).__name__}: {error}), so passes are given the function "
-            "itself, and a pass that changes it changes the module that you passed in; "
-            "let 'encode_function' encode it, or set mutability = None if passes "
-            "change nothing in place",
-            AdapterWarning,
-        )
-        return
+    name, error = next(iter(faults.items()))
+    others = f", and {len(faults) - 1} others" if len(faults) > 1 else ""
+    warn(
+        f"adapter '{adapter_name(adapter)}': function '{name}'{others} can be changed "
+        f"in place, and cannot be copied ({type(error).__name__}: {error}), so passes "
+        "are given the function itself, and a pass that changes it changes the module "
+        "that you passed in; let 'encode_function' encode it, or set mutability = None "
+        "if passes change nothing in place",
+        AdapterWarning,
+    )
 
 
 _MOST_WALKED = 500  # parts of one function, those first to which the way is short
@@ -163,11 +157,10 @@ def reached_function(
 
 
 def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
-    loaders = {
-        name: functools.partial(named_trip, adapter, name, one)
-        for name, one in adapter.functions(mod).items()
-    }
-    return assemble(adapter, mod, loaders)
+    named = {item[0]: item for item in adapter.functions(mod).items()}
+    return assemble(
+        adapter, mod, named, lambda item, made: named_trip(adapter, *item, made)
+    )
 
 
 def own_shell(adapter: ModuleAdapter, mod: Any) -> Any:
@@ -179,29 +172,35 @@ def own_shell(adapter: ModuleAdapter, mod: Any) -> Any:
         return mod
 
 
-def assemble(adapter: ModuleAdapter, base: Any, loaders: Mapping[str, Loader]) -> Any:
+def assemble(
+    adapter: ModuleAdapter,
+    base: Any,
+    items: Mapping[str, _ItemT],
+    load: Callable[[_ItemT, Any], Any],
+) -> Any:
     """Return a module like `base` with functions that are its members.
 
-    `with_functions` may set what a function knows of its module. If it does not, and
-    functions were encoded without their module, they are decoded into the new one.
+    `load` returns the function of an item, as a member of a module. `with_functions`
+    may set what a function knows of its module. If it does not, and functions were
+    encoded without their module, they are decoded into the new one.
     """
+
+    def loaded(mod: Any) -> dict[str, Any]:
+        with in_gc_pauses(items.items()) as named:
+            return {name: load(item, mod) for name, item in named}
+
     functions: dict[str, Any] | None = None
     if not cuts_modules(adapter):  # as far as is known before they are encoded
-        functions = _loaded(loaders, base)
+        functions = loaded(base)
     if cuts_modules(adapter) and not attaches_functions(adapter, base):
         made = adapter.with_functions(base, {})
         shown: Any = adapter.functions(made)
         if type(shown) is dict and adapter.functions(made) is shown:
-            cast("dict[str, Any]", shown).update(_loaded(loaders, made))
+            cast("dict[str, Any]", shown).update(loaded(made))
             return made
     if functions is None:
-        functions = _loaded(loaders, base)
+        functions = loaded(base)
     return adapter.replace_functions(base, functions)
-
-
-def _loaded(loaders: Mapping[str, Loader], mod: Any) -> dict[str, Any]:
-    with in_gc_pauses(loaders.items()) as items:
-        return {name: load(mod) for name, load in items}
 
 
 def with_members(adapter: ModuleAdapter, mod: Any, changed: Mapping[str, Any]) -> Any:
@@ -214,18 +213,7 @@ def with_members(adapter: ModuleAdapter, mod: Any, changed: Mapping[str, Any]) -
     if not (cuts_modules(adapter) and isinstance(mutability, FoundMutability)):
         return adapter.replace_functions(mod, changed)
     functions = {**adapter.functions(mod), **changed}
-    loaders = {
-        name: functools.partial(_kept, mutability, one)
-        for name, one in functions.items()
-    }
-    return assemble(adapter, mod, loaders)
-
-
-def _kept(mutability: FoundMutability, function: Any, mod: Any) -> Any:
-    try:
-        return mutability.to_keep(function, mod)
-    except Exception:  # noqa: BLE001 -- of the codec: the run says so
-        return function
+    return assemble(adapter, mod, functions, mutability.to_keep)
 
 
 def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
@@ -236,20 +224,3 @@ def cuts_modules(adapter: ModuleAdapter) -> bool:
     """Return whether functions of this run refer to their module."""
     is_found = isinstance(adapter.mutability, FoundMutability)
     return is_found and cast("CheckedAdapter", adapter).cuts_modules
-
-
-class OwnCopies:
-    """The functions that one pass reads from a module, each copied when it is read.
-
-    `mod` is the module of which the copies are members.
-    """
-
-    def __init__(self, adapter: ModuleAdapter) -> None:
-        self._adapter = adapter
-        self._copies: dict[str, Any] = {}
-        self.mod: Any = None
-
-    def of(self, name: str, function: Any) -> Any:
-        if name not in self._copies:
-            self._copies[name] = own_copy(self._adapter, function, self.mod)
-        return self._copies[name]

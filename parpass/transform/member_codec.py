@@ -44,7 +44,7 @@ def _code_of_member(number: int) -> Any:
     return _decoding.code[number]
 
 
-class _CodePickler(pickle.Pickler):
+class _NumberingPickler(pickle.Pickler):
     reduce_code: Callable[[Any], Any]
 
     def reducer_override(self, obj: Any) -> Any:
@@ -134,7 +134,7 @@ class MemberCodec:
                 return self.encode_by_name(function)
             except (pickle.PicklingError, AttributeError):
                 self._code = []
-        return self._dump(self._code_pickler, function)
+        return self._dump(self._numbering_pickler, function)
 
     def _dump(self, kind: Callable[..., pickle.Pickler], function: Any) -> bytes:
         file = io.BytesIO()
@@ -157,8 +157,8 @@ class MemberCodec:
         finally:
             _decoding.mod, _decoding.code = outer
 
-    def _code_pickler(self, file: io.BytesIO, protocol: int) -> pickle.Pickler:
-        pickler = _CodePickler(file, protocol)
+    def _numbering_pickler(self, file: io.BytesIO, protocol: int) -> pickle.Pickler:
+        pickler = _NumberingPickler(file, protocol)
         pickler.reduce_code = self._reduce_code
         return pickler
 

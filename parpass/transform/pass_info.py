@@ -1,9 +1,9 @@
-"""PassInfo, what is known of a pass before it runs, and lists of names of passes."""
+"""PassInfo, what is known of a pass before it runs, and names of passes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -43,6 +43,15 @@ class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
             f"transform.PassInfo(opt_level={self.opt_level}, "
             f'name="{self.name}", required={self.required})'
         )
+
+
+def is_restoring(pass_: Any, restoring: Any) -> bool:
+    """Return whether a pass is the restoring pass of its IR, which may be None.
+
+    They are compared by name: an adapter may make a new one each time, and passes that
+    a decorator made are of one class.
+    """
+    return restoring is not None and restoring.info.name == pass_.info.name
 
 
 def checked_names(value: Iterable[str], what: str) -> tuple[str, ...]:

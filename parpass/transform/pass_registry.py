@@ -72,12 +72,12 @@ class ConstantFactory:
         return self.made
 
 
-def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pass]]:
+def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted.
 
-    By default, modules that declare passes are imported first.
+    Modules that declare passes are imported first.
     """
-    return {_short_name(key): made for key, made in _factories(declared=declared)}
+    return {_short_name(key): made for key, made in _factories(declared=True)}
 
 
 def pass_keys() -> Mapping[str, str]:
@@ -85,20 +85,22 @@ def pass_keys() -> Mapping[str, str]:
     return {_short_name(key): key for key, _ in _factories(declared=True)}
 
 
-def name_of_factory(
-    is_wanted: Callable[[Callable[..., Any]], bool], *, declared: bool = True
-) -> str | None:
+def name_of_factory(is_wanted: Callable[[Callable[..., Any]], bool]) -> str | None:
     """Return the name by which `create_pass` finds a factory; None if there is none.
 
     That is the short name, or the whole key where another pass has the short one.
     """
-    everything = [*_factories(declared=declared)]
-    by_short_name = {_short_name(key): made for key, made in everything}
-    keys = [key for key, made in everything if is_wanted(made)]
-    for key in keys:
-        if is_wanted(by_short_name[_short_name(key)]):
-            return _short_name(key)
-    return keys[0] if keys else None
+    # What made a pass is mostly known, and to import all other passes takes a while.
+    for declared in (False, True):
+        everything = [*_factories(declared=declared)]
+        by_short_name = {_short_name(key): made for key, made in everything}
+        keys = [key for key, made in everything if is_wanted(made)]
+        for key in keys:
+            if is_wanted(by_short_name[_short_name(key)]):
+                return _short_name(key)
+        if keys:
+            return keys[0]
+    return None
 
 
 def names_in_contexts(

@@ -14,7 +14,7 @@ from parpass.errors.tracebacks import fold_traceback
 from parpass.limits import PassLimits
 from parpass.transform.analysis import Analysis, check_preserved
 from parpass.transform.context import PassContext, in_force
-from parpass.transform.pass_info import PassInfo, checked_names
+from parpass.transform.pass_info import PassInfo, checked_names, is_restoring
 
 _run_call: Callable[[Pass, Any], Any]
 
@@ -227,6 +227,13 @@ class FunctionPass(_Functionwise):
     It sees functions of one kind, `function_kind`, and skips those that the IR marks as
     not to be optimised. The IR's restoring pass runs after it: in Relay, InferType.
     """
+
+
+def restoring_after(pass_: Pass, restoring: Pass | None) -> Pass | None:
+    """Return the restoring pass of an IR if it runs after a pass, else None."""
+    if isinstance(pass_, FunctionPass) and not is_restoring(pass_, restoring):
+        return restoring
+    return None
 
 
 class FunctionwisePass(ModulePass, _Functionwise):

@@ -1,7 +1,8 @@
 """The functions of a module, read-only, as a function pass sees them.
 
 Later functions would see a change in a serial run, and not in a parallel one. So every
-run refuses changes.
+run refuses changes of the mapping, and gives each pass its own copies of functions that
+can be changed.
 """
 
 from __future__ import annotations
@@ -10,23 +11,45 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from parpass.errors import ReadOnlyModuleError
-from parpass.transform.function_copies import OwnCopies
+from parpass.transform.adapter import ModuleAdapter, own_copy
 
 
 class RefusesWrites(Mapping[str, Any]):
     """A mapping that copies as a dict does, and whose writing methods raise.
 
     It is no dict, and takes no other attributes, so that passes cannot tell kinds of
-    runs apart by it. `values` are the attributes of a subclass.
+    runs apart by it.
+
+    Args:
+        reader: The name of the pass that reads it.
+        adapter: The adapter, if functions that can be changed are copied when they are
+            read; None if they are given as they are.
+        values: The attributes of a subclass.
     """
 
-    __slots__ = ("reader",)
+    __slots__ = ("_adapter", "_copies", "_view", "reader")
 
+    _adapter: ModuleAdapter | None
+    _copies: dict[str, Any]
+    _view: Any
     reader: str
 
-    def __init__(self, reader: str, **values: Any) -> None:
-        for name, value in {"reader": reader, **values}.items():
+    def __init__(
+        self, reader: str, adapter: ModuleAdapter | None, **values: Any
+    ) -> None:
+        if adapter is not None and adapter.mutability is None:
+            adapter = None
+        own: dict[str, Any] = {"_adapter": adapter, "_copies": {}, "_view": None}
+        for name, value in {"reader": reader, **own, **values}.items():
             object.__setattr__(self, name, value)
+
+    def _own(self, name: str, function: Any) -> Any:
+        """Return what the pass gets for a function, the same each time."""
+        if self._adapter is None:
+            return function
+        if name not in self._copies:
+            self._copies[name] = own_copy(self._adapter, function, self._view)
+        return self._copies[name]
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"the functions of a module have no attribute '{name}'")
@@ -70,27 +93,22 @@ class RefusesWrites(Mapping[str, Any]):
 
 
 class ReadOnlyFunctions(RefusesWrites):
-    """The functions of a module at the start of a pass, in a serial run.
+    """The functions of a module at the start of a pass, in a serial run."""
 
-    `copies` is None if functions cannot be changed.
-    """
-
-    __slots__ = ("_copies", "_functions")
+    __slots__ = ("_functions",)
 
     _functions: dict[str, Any]
-    _copies: OwnCopies | None
 
     def __init__(
         self,
         functions: Mapping[str, Any],
         reader: str,
-        copies: OwnCopies | None = None,
+        adapter: ModuleAdapter | None = None,
     ) -> None:
-        super().__init__(reader, _functions=dict(functions), _copies=copies)
+        super().__init__(reader, adapter, _functions=dict(functions))
 
     def __getitem__(self, name: str) -> Any:
-        function = self._functions[name]
-        return function if self._copies is None else self._copies.of(name, function)
+        return self._own(name, self._functions[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -100,3 +118,11 @@ class ReadOnlyFunctions(RefusesWrites):
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions
+
+
+def read_only_view(adapter: ModuleAdapter, mod: Any, functions: RefusesWrites) -> Any:
+    """Return a module like `mod` to read, of which copies of functions are members."""
+    view = adapter.read_only(mod, functions, functions.reader)
+    if adapter.mutability is not None:  # a cycle, so what it holds is freed late
+        object.__setattr__(functions, "_view", view)
+    return view

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from parpass.errors import ArgumentError
 from parpass.instrument import DumpFunctions
 from parpass.transform import PassContext, PassInfo, Sequential
-from parpass.transform.capture.change import FunctionChange
 from tests.support.toy.ir import Program, program
 from tests.support.toy.passes import Add, Duplicate, Keep
+from tests.support.toy.texts import change_of
 
 INFO = PassInfo(0, "Some/Pass")
 
@@ -55,7 +55,7 @@ def test_what_came_between_two_dumped_passes_is_dumped_before_the_second(
     assert kept == ["f0_copy/000_Duplicate.txt"]
     instrument = DumpFunctions(tmp_path / "more")
     for before, after in (("a", "b"), ("c", "d"), ("d", None)):
-        instrument.on_function_changed(INFO, FunctionChange.of("f", before, after))
+        instrument.on_function_changed(INFO, change_of("f", before, after))
     assert files(tmp_path / "more") == [
         "f/000_before.txt",
         "f/001_Some_Pass.txt",
@@ -74,7 +74,7 @@ def test_folders_of_two_functions_differ_on_every_file_system(names: list[str]):
     with tempfile.TemporaryDirectory() as name:
         instrument = DumpFunctions(name)
         for one in names:
-            instrument.on_function_changed(INFO, FunctionChange.of(one, "a", "b"))
+            instrument.on_function_changed(INFO, change_of(one, "a", "b"))
         folders = [one.name for one in Path(name).iterdir()]
         assert len({one.casefold() for one in folders}) == len(names)
         assert all(one.isascii() and len(one) < 130 for one in folders)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import weakref
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner
-from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
+from parpass.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    register_adapter,
+)
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
 from tests.support.runner.pooled import POOLED
-from tests.support.toy.ir import Program, program
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
+from tests.support.toy.texts import change_of
 from tests.support.watching import ChangeLog, serially, told
 
 pytestmark = pytest.mark.slow
@@ -24,6 +37,31 @@ SETTINGS: list[dict[str, Any]] = [
     {ISOLATED: True},
     {**POOLED, ON_FAILURE: "skip"},
 ]
+
+
+class PrintedProgram(Program):
+    """A module of which is known what was printed."""
+
+
+class PrintingAdapter(ToyAdapter):
+    """Handles such modules."""
+
+    def __init__(self) -> None:
+        self._printed: list[str] = []
+
+    def function_text(self, name: str, function: Fn, mod: Program) -> str:
+        self._printed.append(name)
+        return super().function_text(name, function, mod)
+
+    @contextlib.contextmanager
+    def printing(self) -> Generator[list[str]]:
+        """Yield the names of the functions that are printed in the block."""
+        self._printed = []
+        yield self._printed
+
+
+ADAPTER = PrintingAdapter()
+register_adapter(PrintedProgram, ADAPTER)
 
 
 class Remove(ModulePass):
@@ -88,6 +126,41 @@ def test_a_function_under_a_second_name_is_shown_under_that_name():
     assert [one.after for one in log.changes] == ["# \nf0: (2,)", "# \nf0_copy: (2,)"]
 
 
+def test_each_version_is_printed_once():
+    count = 600
+    mod = PrintedProgram(program(*range(count)).functions)
+    log = ChangeLog()
+    with ADAPTER.printing() as printed:
+        told(serially, mod, Sequential([Add(1), Keep(), Add(2)]), log)
+    assert len(log.changes) == 2 * count
+    assert len(printed) == 3 * count
+
+
+def test_versions_made_on_demand_are_not_printed_and_those_of_a_batch_not_kept():
+    mod = program(1, 5)
+    steps = [Add(1), AddFrom("f1")]
+    context = PassContext(instruments=[ChangeLog()])
+    names = list(mod.functions)
+    work = StageInterpreter(steps, context, ADAPTER, Program(), names, mod.__getitem__)
+    cursor = FunctionCursor("f0", 0)
+    with ADAPTER.printing() as printed:
+        work.run([cursor])
+    assert cursor.outcome.function == Fn((2, 6))
+    assert printed == ["f0", "f0", "f0"]
+    made = weakref.ref(cursor.outcome.function)
+    del cursor
+    assert made() is None
+
+
+def test_functions_of_a_run_are_not_kept_with_its_context():
+    with PassContext(instruments=[ChangeLog()]):
+        mod = Add(1)(program(1))
+        made = weakref.ref(mod["f0"])
+        del mod
+        gc.collect()
+        assert made() is None
+
+
 def test_watching_changes_makes_no_barrier(runner: Runner):
     reports: list[Any] = []
     for instruments in ([], [ChangeLog()]):
@@ -105,6 +178,12 @@ def test_the_text_of_a_huge_function_is_cut():
     (change,) = log.changes
     assert (change.after or "").endswith(" characters)")
     assert len(change.after or "") < MAX_TEXT_CHARS + 100
+
+
+@pytest.mark.parametrize("text", ["", "=", "x", "äö\n" * 3, "ä" * 5000])
+def test_the_texts_of_a_change_are_those_of_the_functions(text: str):
+    change = change_of("f", text, f"{text}b")
+    assert (change.before, change.after) == (text, f"{text}b")
 
 
 def test_a_hook_that_raises_ends_the_run_and_is_named(runner: Runner):

@@ -359,7 +359,8 @@ def post_order(
         elif node in done:
             continue
         else:
-            waiting = [child for child in below(node) if child not in done]
+            under = below(node)
+            waiting = [child for child in under if child not in done] if under else ()
             if waiting:
                 stack += (node, None)
                 stack += reversed(waiting)

@@ -72,12 +72,10 @@ def _carried(digits: str) -> int:
     return int(digits)
 
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
 def name_text(name: str) -> str:
     """Return a name, quoted unless it consists of letters, digits and `_`."""
-    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+    is_plain = name.isascii() and name.isidentifier()
+    return name if is_plain else json.dumps(name)
 
 
 def read_name(text: str) -> str:
@@ -308,7 +306,9 @@ def value_text(value: Any, of_type: Callable[[Type], str] = type_text) -> str:
 
 def items_text(items: Mapping[str, Any] | None) -> list[str]:
     """Return `key=value` for each attribute of a function or a module."""
-    return [f"{_key_text(k)}={value_text(v)}" for k, v in (items or {}).items()]
+    if not items:
+        return []
+    return [f"{_key_text(k)}={value_text(v)}" for k, v in items.items()]
 
 
 def _key_text(name: str) -> str:
@@ -319,12 +319,15 @@ def attrs_text(attrs: msgspec.Struct | Mapping[str, Any] | None) -> list[str]:
     """Return `key=value` for each attribute of a call that differs from its default."""
     if not isinstance(attrs, msgspec.Struct):
         return items_text(attrs)
-    usual = _default_texts(type(attrs))
-    values = ((name, value_text(getattr(attrs, name))) for name in usual)
-    return [f"{name}={text}" for name, text in values if text != usual[name]]
+    texts: list[str] = []
+    for name, usual, usual_text in _defaults(type(attrs)):
+        value = getattr(attrs, name)
+        if value is not usual and (text := value_text(value)) != usual_text:
+            texts.append(f"{name}={text}")
+    return texts
 
 
 @functools.cache
-def _default_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
+def _defaults(kind: type[msgspec.Struct]) -> list[tuple[str, Any, str]]:
     fields = msgspec.structs.fields(kind)
-    return {field.name: value_text(field.default) for field in fields}
+    return [(one.name, one.default, value_text(one.default)) for one in fields]

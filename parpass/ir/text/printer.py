@@ -28,7 +28,7 @@ def render_parts(parts: Sequence[Part]) -> str:
         if isinstance(part, str):
             text.append(part)
         else:
-            waiting += reversed(part())
+            waiting += part()[::-1]
     return "".join(text)
 
 

@@ -78,7 +78,7 @@ class TensorType(Type, frozen=True, gc=False):
         return dims
 
     def __str__(self) -> str:
-        dims = ", ".join(str(dim) for dim in self.shape)
+        dims = ", ".join(map(str, self.shape))
         comma = "," if len(self.shape) == 1 else ""
         return f"Tensor[({dims}{comma}), {self.dtype}]" if self.shape else self.dtype
 

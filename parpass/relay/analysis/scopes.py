@@ -96,14 +96,22 @@ class ScopeTree:
         self.opened: dict[Node, list[Scope]] = {}
         around = self.around
         for node in reversed(order):
+            reflected = reflection(type(node))
+            if not reflected.scopes:  # nearly all nodes, so it takes no calls
+                for child in reflected.children(node):
+                    scope = around[node]
+                    known = around.setdefault(child, scope)
+                    if known is not scope:
+                        around[child] = innermost_common(known, scope)
+                continue
             count = self.scopes_opened(node)
             if count:
                 outer = around[node]
                 self.opened[node] = [Scope(outer) for _ in range(count)]
             for child, scope in self.uses(node):
-                known = around.get(child)
+                known = around.setdefault(child, scope)
                 if known is not scope:
-                    around[child] = innermost_common(known, scope) if known else scope
+                    around[child] = innermost_common(known, scope)
 
     def scopes_opened(self, node: Node) -> int:
         """Return how many scopes a node opens."""

@@ -16,13 +16,12 @@ from parpass.relay.expr import Call, Constant
 if TYPE_CHECKING:
     from parpass.diagnostic import Span
     from parpass.ir.dialect import Annotate
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor
-from parpass.ir.node import children, post_order
+from parpass.ir.node import children, post_order, reflection
 from parpass.ir.op.op_table import Op
 from parpass.ir.text.literals import VarNames, attrs_text, items_text, name_text
 from parpass.ir.text.printer import Part, indent, render_parts
@@ -129,11 +128,10 @@ class TypeTexts:
 
     def text(self, typ: Type) -> str:
         """Return the text of a type, which is often that of others."""
-        if not typ.parts:
-            return str(typ)
-        if id(typ) not in self._texts:
-            self._texts[id(typ)] = (typ, type_text(typ))
-        return self._texts[id(typ)][1]
+        known = self._texts.get(id(typ))
+        if known is None:
+            known = self._texts[id(typ)] = typ, type_text(typ)
+        return known[1]
 
     def spend(self, text: str) -> str:
         """Return a text of types or attributes.
@@ -150,7 +148,7 @@ class TypeTexts:
         return text
 
 
-_LEAVES = Constant | GlobalVar | Op | Var
+_LEAVES = (Constant, GlobalVar, Op, Var)
 
 
 class ExprPrinter:
@@ -172,7 +170,10 @@ class ExprPrinter:
         self._is_typed = typed and not isinstance(root, Constant)
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
-        order = post_order(root)
+        nodes = post_order(root)
+        # Nothing is below the others, and they are written where they are used.
+        order = [one for one in nodes if children(one) or isinstance(one, Tuple)]
+        order = order or [root]
         self._scopes = ScopeTree(order)
         self._in_place = _written_in_place(order)
         self._lines: dict[Scope, list[Any]] = {}
@@ -194,6 +195,9 @@ class ExprPrinter:
 
     def _line(self, node: Expr, depth: int) -> list[Part]:
         name = self._names[node] = f"%{len(self._names)}"
+        if isinstance(node, Call):  # nearly always
+            comment = self._comments.comment_of(node)
+            return [f"{indent(depth)}{name} = {self._call(node)}{comment};\n"]
         return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
 
     def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:
@@ -331,19 +335,22 @@ class ExprPrinter:
 
     def _reference(self, expr: Node) -> str:
         """Return the text of a node as an operand of other nodes."""
+        name = self._names.get(expr)
+        if name is not None:
+            return name
         match expr:
+            case Var():
+                return self._vars.text_of(expr, expr.name_hint)
+            case Op():
+                return expr.name
             case Constant():
                 text = self._constants.text_of(expr.data)
                 return text + self._comments.comment_of_constant(expr, self._is_typed)
             case GlobalVar():
                 return f"@{name_text(expr.name_hint)}"
-            case Op():
-                return expr.name
             case Constructor():
                 return f"{expr.name_hint}{'' if expr.inputs else BARE}"
-            case Var():
-                return self._vars.text_of(expr, expr.name_hint)
-            case TupleGetItem() if expr not in self._names:
+            case TupleGetItem():
                 return self._projection(expr)
             case _:
                 return self._names[expr]
@@ -361,26 +368,29 @@ class ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
-        if isinstance(expr, Clause | Pattern):  # written where they stand
-            return True
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
-        return not children(expr) and not isinstance(expr, Tuple)
+        return isinstance(expr, (Clause, Pattern))  # written where they stand
 
 
 def _written_in_place(order: Sequence[Node]) -> set[Node]:
     """Return what is used once and ends a block, or is the value of a `let`."""
-    uses = Counter(child for node in order for child in children(node))
-    found = {order[-1]}
+    uses = dict[Node, int]()  # of what ends a block
     for node in order:
+        if not reflection(type(node)).scopes:
+            continue
         match node:
             case Let(value=value, body=body):
-                ends = (value, body)
+                uses |= {value: 0, body: 0}
             case Function(body=body) | Clause(rhs=body):
-                ends = (body,)
+                uses[body] = 0
             case If(true_branch=true, false_branch=false):
-                ends = (true, false)
+                uses |= {true: 0, false: 0}
             case _:
-                continue
-        found.update(end for end in ends if uses[end] == 1)
-    return found
+                pass
+    if uses:
+        for node in order:
+            for child in children(node):
+                if child in uses:
+                    uses[child] += 1
+    return {order[-1], *(end for end, count in uses.items() if count == 1)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import time
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -29,13 +28,12 @@ from parpass.report.progress import INTERVAL_SECONDS, Progress, ProgressCallback
 from parpass.report.report import Line, RunReport, Sections
 from parpass.report.timeline import Category, Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import FunctionChange, inflated
 from parpass.transform.capture.structural_diff import ComparedText
 
 MAX_TEXT_BYTES = 100_000_000  # of all versions, deflated: to about a tenth
-_NO_TEXT = zlib.compress(b"")  # of a function that a pass removed
 # Slices of functions that a chart can have, and still follow the mouse.
-_MAX_SLICES = 50_000
+MAX_SLICES = 50_000
 # Of what is nested only the innermost is drawn.
 _DRAWN = {
     Category.MODULE_PASS,
@@ -47,6 +45,10 @@ _DRAWN = {
     Category.LOST,
     Category.FUNCTION,
 }
+
+# Versions of a function: the pass, None for the first one, and the text, deflated; None
+# where the pass removed the function.
+_Kept = list[tuple[str | None, bytes | None]]
 
 
 class Recording(PassInstrument):
@@ -60,6 +62,8 @@ class Recording(PassInstrument):
         remarks: The remarks, in serial order.
         changed: How many functions each pass changed.
         tracks: The slices of each track, by its name.
+        draws_functions: Whether slices of functions are among them; not if they were
+            too many.
         seconds: The time of each pass on each function, by function and pass.
         calls: How often each pass ran on a function.
         sources: The source texts of the modules, by name.
@@ -77,6 +81,7 @@ class Recording(PassInstrument):
         self.remarks: list[Remark] = []
         self.changed: Counter[str] = Counter()
         self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
+        self.draws_functions = True
         self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.calls: Counter[str] = Counter()
         self.sources: dict[str, str] = {}
@@ -84,7 +89,7 @@ class Recording(PassInstrument):
         self.command = ""
         self.trace = b""
         self.left_out = 0
-        self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
+        self._versions: dict[str, _Kept] = {}
         self._bytes = 0
         self._module: tuple[Any, ModuleAdapter] | None = None
 
@@ -99,12 +104,10 @@ class Recording(PassInstrument):
         before, after = change.deflated
         if not versions and before is not None:
             self._keep(versions, None, before)
-        self._keep(versions, info.name, after or _NO_TEXT)
+        self._keep(versions, info.name, after)
 
-    def _keep(
-        self, versions: list[tuple[str | None, bytes]], after: str | None, text: bytes
-    ) -> None:
-        self._bytes += len(text)
+    def _keep(self, versions: _Kept, after: str | None, text: bytes | None) -> None:
+        self._bytes += len(text or b"")
         if self._bytes > MAX_TEXT_BYTES:
             self.left_out += 1
         else:
@@ -113,11 +116,18 @@ class Recording(PassInstrument):
     def add_slices(self, recorded: Recorded) -> None:
         """Record what a track did; a sink of a `Timeline`."""
         slices = recorded.ordered_slices
-        self.tracks[recorded.track.name] += slices
         for pass_name, call in function_calls(slices):
             took = self.seconds[call.name]
             took[pass_name] = took.get(pass_name, 0.0) + call.ended - call.began
             self.calls[pass_name] += 1
+        if not self.draws_functions:
+            slices = _without_functions(slices)
+        tracks = self.tracks
+        tracks[recorded.track.name] += slices
+        if self.draws_functions and sum(map(len, tracks.values())) > MAX_SLICES:
+            self.draws_functions = False
+            for name, own in tracks.items():
+                tracks[name] = _without_functions(own)
 
     def add_module(self, mod: Any) -> None:
         """Record the module that a run returned, whose functions are shown as well."""
@@ -147,10 +157,10 @@ class Recording(PassInstrument):
 
         Of one that no pass changed it is the one that is in the module.
         """
-        kept: Sequence[tuple[str | None, bytes]] = self._versions.get(function, ())
+        kept = self._versions.get(function, [])
         before: ComparedText | None = None
         for after, deflated in kept:
-            text = zlib.decompress(deflated).decode()
+            text = inflated(deflated) or ""
             made = ComparedText(text)
             yield Version(after, text, "" if before is None else before.diff_to(made))
             before = made
@@ -187,6 +197,10 @@ class Recording(PassInstrument):
         del kinds
         text = self.failure or (str(self.report) if self.report else "no run")
         return mime_bundle(text, self._repr_html_())
+
+
+def _without_functions(slices: Sequence[Slice]) -> list[Slice]:
+    return [one for one in slices if one.category is not Category.FUNCTION]
 
 
 def document_of(
@@ -316,10 +330,7 @@ def _timeline(recording: Recording, functions: list[str]) -> TimelineChart | Non
     tracks = list(recording.tracks)
     if not tracks:
         return None
-    count = sum(map(len, recording.tracks.values()))
-    wanted = _DRAWN
-    if count > _MAX_SLICES:
-        wanted = (_DRAWN - {Category.FUNCTION}) | {Category.PASS}
+    wanted = _DRAWN if recording.draws_functions else _DRAWN | {Category.PASS}
     place = {name: at for at, name in enumerate(functions)}
     names: dict[str, int] = {}
     made = TimelineChart(tracks, [], [], [], [], [], [])

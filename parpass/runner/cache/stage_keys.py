@@ -36,6 +36,7 @@ from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
+from parpass.transform.pass_info import is_restoring
 from parpass.transform.passes import declared_cacheable
 
 _FORMAT = 6  # of keys and results
@@ -125,8 +126,7 @@ class StageKeys:
 
     def _restores(self, step: Pass, before: Pass) -> bool:
         """Return whether a pass restores what the one before has left open."""
-        restoring = self._adapter.restoring_pass(before.function_kind)
-        return restoring is not None and type(step) is type(restoring)
+        return is_restoring(step, self._adapter.restoring_pass(before.function_kind))
 
     def note(self, steps: Sequence[Pass], why: str) -> None:
         """Note why passes have no key."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from parpass.runner.driver.local import reproduce
@@ -21,9 +21,8 @@ from parpass.runner.observers import Activity, timing
 from parpass.transform.adapter import copying_seconds
 from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
-from parpass.transform.checked_adapter import warning_of_violations
+from parpass.transform.checked_adapter import take_violations, warn_of_violations
 from parpass.transform.config import CHECK_CONTRACT
-from parpass.transform.function_copies import take_in
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
@@ -32,17 +31,15 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
     StepRecord,
     TakeIn,
 )
-from parpass.transform.plan.invoke import run_module_pass
-from parpass.transform.plan.serial import Suspended, call_hook, drive_plan
+from parpass.transform.plan.invoke import PendingResult, run_module_pass
+from parpass.transform.plan.serial import Suspended, drive_plan
 
 if TYPE_CHECKING:
     from parpass.runner.check.checker import ContractChecker
@@ -94,23 +91,24 @@ class ParallelDriver:
     async def _carry_out(self, commands: Plan) -> Any:
         call, call_shielded = self._backend.call, self._backend.call_shielded
         try:
-            with warning_of_violations(self._state.adapter):
-                end = await call(self._advance_plan, commands, commands.__next__)
-                while type(end) is Suspended:
-                    try:
-                        answer = await end.answer()
-                    except Exception as error:  # noqa: BLE001 -- the plan raises it again
-                        advance = functools.partial(commands.throw, error)
-                    else:
-                        advance = functools.partial(commands.send, answer)
-                        del answer  # it holds a module
-                    end = await call(self._advance_plan, commands, advance)
-                return end
+            end = await call(self._advance_plan, commands, commands.__next__)
+            while type(end) is Suspended:
+                try:
+                    answer = await end.answer()
+                except Exception as error:  # noqa: BLE001 -- the plan raises it again
+                    advance = functools.partial(commands.throw, error)
+                else:
+                    advance = functools.partial(commands.send, answer)
+                    del answer  # it holds a module
+                end = await call(self._advance_plan, commands, advance)
+            warn_of_violations(self._state.adapter)
+            return end
         except Exception:
             with contextlib.suppress(Exception):  # the run's own error says more
                 await call_shielded(self._keep_results)
             raise
         finally:
+            take_violations(self._state.adapter)  # a run that failed does not warn
             self._store.has_ended = True
             if self._checker is not None:
                 await call_shielded(self._checker.close)
@@ -141,12 +139,12 @@ class ParallelDriver:
                 return self._module_pass(command)
             case CallHook():
                 return self._hook(command)
-            case RoundTrip() | TakeIn() | HandOut():
-                return self._copied(command)
+            case TakeIn():
+                return self._store.take_in(command.mod)
+            case HandOut():
+                return self._store.own_functions(command.mod)
             case NameFunctions():
                 return list(self._store.wrap(command.mod).handles)
-            case ReportVerdicts():
-                return command.report()
             case Reproduce():
                 return reproduce(self._state, command, self._stages.quarantined)
             case Emit():
@@ -157,15 +155,6 @@ class ParallelDriver:
                     self._state.load(command.mod), self._state.context
                 )
 
-    def _copied(self, command: RoundTrip | TakeIn | HandOut) -> Any:
-        match command:
-            case RoundTrip():
-                return self._store.encode_all(command.mod)
-            case TakeIn():
-                return take_in(self._state.adapter, command.mod)
-            case HandOut():
-                return self._store.own_functions(command.mod)
-
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)
         hooks = command.hooks
@@ -173,7 +162,7 @@ class ParallelDriver:
         if hooks.observes_ir:
             activity = Activity.READING_INSTRUMENT
         with timing(self._state.observers, activity, hooks.name):
-            return call_hook(command, seen)
+            return command.call(seen)
 
     def _start_checked(self, command: RunStage) -> StageResult | Suspended:
         return Suspended(functools.partial(self._checked_stage, command))
@@ -208,12 +197,10 @@ class ParallelDriver:
             )
         if isinstance(answer, StageResult):
             return answer
-        return Suspended(
-            functools.partial(self._async_module_pass, name, answer.waiting)
-        )
+        return Suspended(functools.partial(self._async_module_pass, name, answer))
 
     async def _async_module_pass(
-        self, name: str, waiting: Generator[AsyncBody, Any, StageResult]
+        self, name: str, waiting: PendingResult
     ) -> StageResult:
         advance = waiting.__next__
         with timing(self._state.observers, Activity.MODULE_PASS, name):

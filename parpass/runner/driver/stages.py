@@ -146,7 +146,7 @@ class StageExecutor:
             command = command.first(count)
         steps = command.steps
         outcomes, cache = StageOutcomes(list(module.handles), len(steps)), None
-        state.observers.stage_began(steps, outcomes)
+        state.observers.stage_began(steps, outcomes.names, outcomes)
         if state.cache is not None and key is not None:
             # Only where there is a cache.
             from parpass.runner.cache.stage_cache import StageCache
@@ -288,7 +288,10 @@ class StageExecutor:
         )
         first = stage.first(count)
         if first is not stage:
-            self._state.observers.stage_began(first.command.steps, first.outcomes)
+            outcomes = first.outcomes
+            self._state.observers.stage_began(
+                first.command.steps, outcomes.names, outcomes
+            )
         if is_local[0]:
             for name, reason in unsent[:count]:
                 self._state.observers.pass_unsendable(name, reason)

@@ -133,7 +133,7 @@ def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> 
         encoded = io.BytesIO()
         # A pickle of its own: it seldom changes, and workers compare its bytes.
         encoded.write(pickle.dumps(pickle.dumps(head, protocol=5), protocol=5))
-        pickler = Pickler(encoded, protocol=5)
+        pickler = Pickler(encoded)
         # A pickle cannot be undone, so a failure begins a new one without that entry.
         if all(_dump_or_exclude(pickler, one) for one in entries if one.has_state):
             break

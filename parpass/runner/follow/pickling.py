@@ -68,7 +68,7 @@ def _has_name(one: Any) -> bool:
 def pickle_by_value(message: Any) -> bytes:
     """Return an object as bytes, with all code that other processes cannot import."""
     file = io.BytesIO()
-    Pickler(file, protocol=5).dump(message)
+    Pickler(file).dump(message)
     return file.getvalue()
 
 

@@ -7,7 +7,6 @@ replaced meanwhile.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +20,7 @@ from parpass.runner.ipc.shared_dir import Extent, KeptDirectories, SharedDirecto
 from parpass.transform import ModuleAdapter, Source
 from parpass.transform.adapter import FoundMutability, keep_inline, own_copy
 from parpass.transform.config import Optimizations
-from parpass.transform.function_copies import assemble, cuts_modules
+from parpass.transform.function_copies import assemble, cuts_modules, take_in
 from parpass.transform.gc_pause import gc_paused
 
 
@@ -126,8 +125,13 @@ class ModuleStore:
             handles[name] = known
         return StoredModule(mod, handles, built)
 
-    def encode_all(self, mod: Any) -> StoredModule:
-        """Return a module of which all functions are encoded, and none is an object."""
+    def take_in(self, mod: Any) -> Any:
+        """Return the module that the run begins with, as `function_copies.take_in`.
+
+        A round trip only encodes; functions are decoded when they are read.
+        """
+        if not self.adapter.round_trip_between_passes:
+            return take_in(self.adapter, mod)
         encoder = FunctionEncoder(self.adapter, keep_inline)
         handles: dict[str, FunctionHandle] = {}
         with gc_paused:
@@ -184,11 +188,7 @@ class ModuleStore:
         """Return a module as an object, with functions that are its members."""
         adapter, handles = self.adapter, mod.handles
         if cuts_modules(adapter):
-            loaders = {
-                name: functools.partial(self._load_member, handle)
-                for name, handle in handles.items()
-            }
-            return assemble(adapter, mod.base, loaders)
+            return assemble(adapter, mod.base, handles, self._load_member)
         functions = {name: self.load(one, mod.base) for name, one in handles.items()}
         return adapter.replace_functions(mod.base, functions)
 

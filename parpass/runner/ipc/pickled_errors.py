@@ -122,7 +122,7 @@ def _dumps(
     error: BaseException, *, has_links: bool = True, use_custom: bool = False
 ) -> bytes:
     written = io.BytesIO()
-    pickler = _Pickler(written, protocol=5)
+    pickler = _Pickler(written)
     pickler.has_links, pickler.use_custom = has_links, use_custom
     pickler.dump(error)
     return written.getvalue()

@@ -51,7 +51,6 @@ from parpass.transform.budget import (
     report_skipped,
     uncounted,
 )
-from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import (
     Recorder,
@@ -60,9 +59,10 @@ from parpass.transform.capture.recorder import (
     stop_recording,
 )
 from parpass.transform.config import OnFailure, optimizations_in
-from parpass.transform.function_copies import OwnCopies, is_value
+from parpass.transform.function_copies import is_value
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
+from parpass.transform.read_only_functions import read_only_view
 
 _View = tuple[Any, FunctionView]  # the module at the start of a step, and its functions
 
@@ -142,7 +142,6 @@ class StageInterpreter:
         self._digests: ContentDigests | None = None
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
-        self._copies = adapter.mutability is not None  # of functions that are read
         self._views: dict[int, _View] = {}
 
     def close(self) -> None:
@@ -172,6 +171,8 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
+        if self._context.change_watch is not None:
+            self._context.change_watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.
@@ -291,11 +292,8 @@ class StageInterpreter:
         view = self._views.get(at)
         if view is None:
             reader = self._steps[at].info.name
-            copies = OwnCopies(self.adapter) if self._copies else None
-            functions = FunctionView(self, at, reader, copies)
-            module = self.adapter.read_only(self._module, functions, reader)
-            if copies is not None:
-                copies.mod = module
+            functions = FunctionView(self, at, reader, self.adapter)
+            module = read_only_view(self.adapter, self._module, functions)
             self._views[at] = view = module, functions
         return view
 
@@ -406,7 +404,7 @@ class StageInterpreter:
         if self._slot is not None:
             outer = self._slot.enter(self._index[name], step, phase)
         try:
-            with uncounted(), pausing_body():
+            with uncounted():
                 yield
         finally:
             if self._slot is not None and outer is not None:

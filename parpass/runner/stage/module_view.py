@@ -14,7 +14,7 @@ from parpass.runner.ipc.messages import (
     Read,
     ReadKind,
 )
-from parpass.transform.function_copies import OwnCopies
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.read_only_functions import RefusesWrites
 
 _SCAN_THRESHOLD = 16  # functions; a pass that reads more is taken to read all
@@ -66,15 +66,13 @@ class Reads:
 class FunctionView(RefusesWrites):
     """The functions of a module at the start of a step.
 
-    `reader` is the name of its pass. `copies` copies functions that are read; it is
-    None if they cannot be changed.
+    `reader` is the name of its pass.
     """
 
-    __slots__ = ("_at", "_copies", "_provider", "reads")
+    __slots__ = ("_at", "_provider", "reads")
 
     _provider: VersionProvider
     _at: int
-    _copies: OwnCopies | None
     reads: Reads
 
     def __init__(
@@ -82,19 +80,16 @@ class FunctionView(RefusesWrites):
         provider: VersionProvider,
         at: int,
         reader: str,
-        copies: OwnCopies | None = None,
+        adapter: ModuleAdapter,
     ) -> None:
-        super().__init__(
-            reader, _provider=provider, _at=at, _copies=copies, reads=Reads()
-        )
+        super().__init__(reader, adapter, _provider=provider, _at=at, reads=Reads())
 
     def __getitem__(self, name: str) -> Any:
         reads = self.reads
         reads.was_read = True
         reads.names.add(name)
         reads.was_scanned = reads.was_scanned or len(reads.names) > _SCAN_THRESHOLD
-        function = self._provider.version(name, self._at)
-        return function if self._copies is None else self._copies.of(name, function)
+        return self._own(name, self._provider.version(name, self._at))
 
     def signature(self, name: str) -> Any | None:
         """Return the signature of a function, mostly without making the function."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from parpass.fork_safety import process_lock
@@ -101,18 +100,12 @@ def end_body(begun: _Begun) -> None:
             observer.end(token)
 
 
-_NOTHING = contextlib.nullcontext()
-
-
-def pausing_body() -> AbstractContextManager[None]:
-    """Return a block for work, in the midst of a body, that is not the body's own."""
-    return _Pause() if _observers else _NOTHING
-
-
-class _Pause:
-    def __enter__(self) -> None:
-        self._paused = [(one, one.pause()) for one in _observers]
-
-    def __exit__(self, *_: object) -> None:
-        for observer, token in self._paused:
+@contextlib.contextmanager
+def pausing_observers() -> Generator[None]:
+    """Pause the observers, for work in the midst of a body that is not its own."""
+    paused = [(one, one.pause()) for one in _observers]
+    try:
+        yield
+    finally:
+        for observer, token in paused:
             observer.resume(token)

@@ -1,27 +1,28 @@
 """Changes of functions by passes: the texts before and after, if they are wanted.
 
 Workers compare a function before and after each pass, so watching makes no barrier. The
-comparison is by identity, then by encoded bytes, and at last by text. A change that the
-text does not show, of the values of large constants say, is one too; of places in the
-source it is none.
+comparison is by identity, and then by text. A change that the text does not show, of
+the values of large constants say, is one too; of places in the source it is none.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
+from parpass.transform.pass_info import is_restoring
 
-_MOST_KEPT = 512  # versions: more functions than go through passes in turn
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
+_LEAST_BYTES = 4096  # of a text that is deflated, for which zlib takes 256 kB
+_AS_IT_IS = b"="  # before a shorter one; what is deflated begins with another byte
 
 # What a watcher wants: globs of passes, globs of functions.
 Wanted = tuple[tuple[str, ...], tuple[str, ...]]
@@ -54,8 +55,8 @@ class FunctionChange(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The name of the function.
-        deflated: Its text before and after, deflated; None where there is none, as the
-            pass added or removed the function.
+        deflated: Its text before and after, as bytes, deflated if it is long; None
+            where there is none, as the pass added or removed the function.
         is_hidden: Whether something differs that the text does not show.
         origin: How to run the pass again; set when instruments get it.
     """
@@ -65,12 +66,6 @@ class FunctionChange(msgspec.Struct, frozen=True):
     is_hidden: bool = False
     origin: Origin | None = None
 
-    @classmethod
-    def of(cls, function: str, before: str | None, after: str | None) -> Self:
-        """Return the change from one text to another; of equal ones a hidden one."""
-        deflated = _deflated(before), _deflated(after)
-        return cls(function, deflated, before == after)
-
     @property
     def is_real(self) -> bool:
         """Whether anything differs: a later pass may undo what an earlier one did."""
@@ -79,12 +74,12 @@ class FunctionChange(msgspec.Struct, frozen=True):
     @property
     def before(self) -> str | None:
         """The text before; None if the pass added the function."""
-        return _inflated(self.deflated[0])
+        return inflated(self.deflated[0])
 
     @property
     def after(self) -> str | None:
         """The text after; None if the pass removed the function."""
-        return _inflated(self.deflated[1])
+        return inflated(self.deflated[1])
 
     @property
     def verb(self) -> str:
@@ -127,31 +122,22 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return mime_bundle(text, self._repr_html_())
 
 
-def _deflated(text: str | None) -> bytes | None:
-    if text is None:
+def _deflated(text: str) -> bytes:
+    data = text.encode(errors="backslashreplace")
+    return _AS_IT_IS + data if len(data) < _LEAST_BYTES else zlib.compress(data, 1)
+
+
+def inflated(data: bytes | None) -> str | None:
+    if data is None:
         return None
-    return zlib.compress(text.encode(errors="backslashreplace"), 1)
-
-
-def _inflated(data: bytes | None) -> str | None:
-    return None if data is None else zlib.decompress(data).decode()
-
-
-class _LargeValue(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-    def raw(self) -> memoryview: ...
+    is_short = data.startswith(_AS_IT_IS)
+    return (data[1:] if is_short else zlib.decompress(data)).decode()
 
 
 class _Adapter(Protocol):
     """The part of a module adapter, which imports contexts, that is needed here."""
 
     def functions(self, mod: Any) -> Mapping[str, Any]: ...
-
-    def encode_function(
-        self, function: Any, blob_sink: Callable[[Any], int | None]
-    ) -> bytes: ...
 
     def function_text(self, name: str, function: Any, mod: Any) -> str: ...
 
@@ -160,51 +146,16 @@ class _Adapter(Protocol):
     def restoring_pass(self, kind: str) -> Any: ...
 
 
-class _Version:
-    """A version of a function: its bytes and its text, each made when asked for."""
-
-    __slots__ = ("_deflated", "_encoded", "_large", "function", "name")
-
-    def __init__(self, name: str, function: Any) -> None:
-        self.name, self.function = name, function
-        self._encoded: bytes | None = None
-        self._large: list[_LargeValue] = []
-        self._deflated: bytes | None = None
-
-    def deflated(self, mod: Any, adapter: _Adapter) -> bytes | None:
-        """Return its text, deflated; None if there is no function."""
-        if self._deflated is None and self.function is not None:
-            text = adapter.function_text(self.name, self.function, mod)
-            self._deflated = _deflated(_bounded(text))
-        return self._deflated
-
-    def is_same(self, other: _Version, adapter: _Adapter) -> bool:
-        """Return whether two versions are encoded as the same, large values too."""
-        if self._encode(adapter) != other._encode(adapter):
-            return False
-        large, others = self._large, other._large
-        return len(large) == len(others) and all(map(_is_equal, large, others))
-
-    def _encode(self, adapter: _Adapter) -> bytes:
-        if self._encoded is None:
-            self._encoded = adapter.encode_function(self.function, self._keep_large)
-        return self._encoded
-
-    def _keep_large(self, value: _LargeValue) -> int:
-        self._large.append(value)
-        return len(self._large) - 1
-
-
 class ChangeWatch:
-    """Finds the changes that instruments want to get; owned by a context."""
+    """Finds the changes that instruments want to get; owned by a context.
+
+    The next pass is given what a pass made last, mostly, so that is kept with its text
+    until `forget` is called.
+    """
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.wanted = tuple(wanted)
-        # Those that were made last, by function: the next pass is given them, mostly.
-        self._last: dict[str, _Version] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ChangeWatch, (self.wanted,)
+        self._last: dict[str, tuple[Any, bytes | None]] = {}
 
     def in_function(
         self,
@@ -225,31 +176,28 @@ class ChangeWatch:
             return ()
         if not wants(self.wanted, pass_.info.name, name):
             restoring = adapter.restoring_pass(pass_.function_kind)
-            is_restoring = (
-                restoring is not None and restoring.info.name == pass_.info.name
-            )
-            if not (is_restoring and wants_function(self.wanted, name)):
+            wanted = is_restoring(pass_, restoring)
+            if not (wanted and wants_function(self.wanted, name)):
                 return ()
         with gc_paused:  # of what a printer makes, nothing is left
             return self._difference(name, before, after, mod, adapter)
 
+    def forget(self) -> None:
+        """Forget what passes made: they have run, on the functions given to them."""
+        self._last.clear()
+
     def _difference(
         self, name: str, before: Any, after: Any, mod: Any, adapter: _Adapter
     ) -> tuple[FunctionChange, ...]:
-        old, new = self._last.get(name), _Version(name, after)
-        if old is None or old.function is not before:
-            old = _Version(name, before)
-        if len(self._last) == _MOST_KEPT:
-            self._last.clear()
-        self._last[name] = new
-        if None not in (before, after) and old.is_same(new, adapter):
-            old.function, self._last[name] = after, old
-            return ()
-        texts = old.deflated(mod, adapter), new.deflated(mod, adapter)
-        is_hidden = texts[0] == texts[1]
+        last, old = self._last.get(name, (None, None))
+        if last is not before:
+            old = _printed(name, before, mod, adapter)
+        new = _printed(name, after, mod, adapter)
+        self._last[name] = after, new
+        is_hidden = old == new
         if is_hidden and adapter.difference(before, after) is None:
             return ()
-        return (FunctionChange(name, texts, is_hidden),)
+        return (FunctionChange(name, (old, new), is_hidden),)
 
     def in_module(
         self, pass_: Any, before: Mapping[str, Any], mod: Any, adapter: _Adapter
@@ -287,13 +235,10 @@ def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
     )
 
 
-def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:
-    if one is other:
-        return True
-    return one.nbytes == other.nbytes and one.raw() == other.raw()
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_TEXT_CHARS:
-        return text
-    return f"{text[:MAX_TEXT_CHARS]}\n... (cut, of {len(text):,} characters)"
+def _printed(name: str, function: Any, mod: Any, adapter: _Adapter) -> bytes | None:
+    if function is None:
+        return None
+    text = adapter.function_text(name, function, mod)
+    if len(text) > MAX_TEXT_CHARS:
+        text = f"{text[:MAX_TEXT_CHARS]}\n... (cut, of {len(text):,} characters)"
+    return _deflated(text)

@@ -91,18 +91,13 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     """Captures the emissions of the block; enters as the buffer.
 
     It takes effect inside `allowing_capture`. Of nested blocks each is of its own body:
-    a reset of the warning registry is of the block that it happened in. `buffer` is
-    that of earlier blocks of the body; by default a new one.
+    a reset of the warning registry is of the block that it happened in.
     """
 
-    __slots__ = ("_given", "_inner", "_rendering", "_token")
-
-    def __init__(self, buffer: EmissionBuffer | None = None) -> None:
-        self._given = buffer
+    __slots__ = ("_inner", "_rendering", "_token")
 
     def __enter__(self) -> EmissionBuffer:
-        buffer = EmissionBuffer() if self._given is None else self._given
-        outer = _buffer.get()
+        buffer, outer = EmissionBuffer(), _buffer.get()
         self._inner = None if outer is None else buffer
         if outer is not None:
             outer.add_registry_reset()

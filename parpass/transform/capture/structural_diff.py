@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -50,9 +50,12 @@ class _Line(NamedTuple):
     names: list[str]
 
     def __str__(self) -> str:
-        parts = self.shape.split(_NAME)
-        named = (part + name for part, name in zip(parts, self.names, strict=False))
-        return self.indentation + "".join(named) + parts[-1]
+        parts = [self.indentation + self.shape]
+        if self.names:
+            parts *= 2 * len(self.names) + 1
+            parts[::2] = parts[0].split(_NAME)
+            parts[1::2] = self.names
+        return "".join(parts)
 
 
 def structural_diff(before: str, after: str, context: int = 3) -> str:
@@ -80,8 +83,7 @@ class ComparedText:
         self._text = text
         self._lines = list(_lines(text))
         self._shapes = [line.shape for line in self._lines]
-        self._sources = _sources(self._lines)
-        self._users = _users(self._lines)
+        self._sources, self._users = _hashes(self._lines)
 
     def diff_to(self, newer: ComparedText, context: int = 3) -> str:
         """Return the changes to a newer text; see `structural_diff`."""
@@ -93,7 +95,7 @@ class ComparedText:
             for line in newer._lines
         ]
         keys = _keys(old), _keys(new)
-        same = _increasing(_matches([keys], keys))
+        same = _increasing(_matches([keys], keys).items())
         hunks = "\n".join(_hunks(old, new, same, context))
         return hunks or "  names of values differ, or the layout, and nothing else"
 
@@ -110,10 +112,11 @@ class ComparedText:
             list(zip(newer._sources, newer._users, strict=True)),
         )
         found = _matches([both, sources, users], (self._shapes, newer._shapes))
+        pairs = sorted(found.items())
         for own, others in _gaps(found, len(self._lines), len(newer._lines)):
             if len(own) == len(others):
-                found += zip(own, others, strict=True)
-        return found
+                pairs += zip(own, others, strict=True)
+        return pairs
 
     def _names_in(self, newer: ComparedText) -> dict[str, str]:
         """Return what each name of the newer text becomes in the diff.
@@ -123,24 +126,26 @@ class ComparedText:
         get the next number if it is taken.
         """
         old, new = self._lines, newer._lines
-        votes = Counter(
-            pair
-            for at, to in self._alignment(newer)
-            for pair in zip(new[to].names, old[at].names, strict=False)
-        )
+        votes: dict[tuple[str, str], int] = {}
+        for at, to in self._alignment(newer):
+            for pair in zip(new[to].names, old[at].names, strict=False):
+                votes[pair] = votes.get(pair, 0) + 1
         found: dict[str, str] = {}
         taken: set[str] = set()
-        for (name, older), _ in votes.most_common():
+        for name, older in sorted(votes, key=votes.__getitem__, reverse=True):
             if name not in found and older not in taken:
                 found[name] = older
                 taken.add(older)
-        given = dict.fromkeys(name for line in new for name in line.names)
-        own = [name for name in given if name not in found and name not in taken]
+        given = dict.fromkeys([name for line in new for name in line.names])
+        left = [name for name in given if name not in found]
+        if not left:
+            return found
+        own = [name for name in left if name not in taken]
         found.update(zip(own, own, strict=True))
         taken.update(own)
-        taken.update(name for line in old for name in line.names)
+        taken.update([name for line in old for name in line.names])
         numbers: Counter[str] = Counter()
-        for name in given:
+        for name in left:
             if name not in found:
                 found[name] = _free_name(name, taken, numbers)
                 taken.add(found[name])
@@ -158,12 +163,16 @@ def _lines(text: str) -> Iterator[_Line]:
         rest = inside if depth else line
         indentation = line[: line.find(inside)] if depth else ""
         parts = split(rest)  # text and tokens by turns
-        tokens = parts[1::2]
-        names = [one for one in tokens if one[0] in "%[" or one in defined]
-        parts[1::2] = [
-            _NAME if one[0] in "%[" or one in defined else one for one in tokens
-        ]
-        shape = "".join(parts)
+        names = parts[1::2]
+        if '"' in rest or defined:
+            tokens, names = names, list[str]()
+            for at, one in enumerate(tokens):
+                if one[0] in "%[" or one in defined:
+                    names.append(one)
+                    parts[2 * at + 1] = _NAME
+            shape = "".join(parts)
+        else:
+            shape = _NAME.join(parts[::2])
         yield _Line(indentation, shape, names)
         if inside.endswith("{"):
             depth += 1
@@ -173,9 +182,10 @@ def _keys(lines: Sequence[_Line]) -> list[Hashable]:
     return [(line.shape, *line.names) for line in lines]
 
 
-def _sources(lines: Sequence[_Line]) -> list[int]:
-    """Return a hash of each line with all that it is computed from."""
-    found: list[int] = []
+def _hashes(lines: Sequence[_Line]) -> tuple[list[int], list[int]]:
+    """Return hashes of each line: with all that it is computed from, and for."""
+    sources: list[int] = []
+    own_names: list[dict[str, int]] = []
     of_name: dict[str, int] = {}
     for line in lines:
         own: dict[str, int] = {}
@@ -183,33 +193,22 @@ def _sources(lines: Sequence[_Line]) -> list[int]:
             of_name[name] if name in of_name else own.setdefault(name, len(own))
             for name in line.names
         ]
-        found.append(hash((line.shape, *read)))
-        for name, at in own.items():
-            of_name[name] = hash((found[-1], at))
-    return found
-
-
-def _users(lines: Sequence[_Line]) -> list[int]:
-    """Return a hash of each line with all that is computed from it."""
-    defined: set[str] = set()
-    own_names: list[list[str]] = []
-    for line in lines:
-        own = [name for name in dict.fromkeys(line.names) if name not in defined]
+        value = hash((line.shape, *read))
+        sources.append(value)
         own_names.append(own)
-        defined.update(own)
-    found: list[int] = []
-    of_name: defaultdict[str, int] = defaultdict(int)
-    for (_, shape, names), own in zip(
-        reversed(lines), reversed(own_names), strict=True
-    ):
-        value = hash((shape, *[of_name[name] for name in own]))
-        found.append(value)
-        for at, name in enumerate(names):
+        for name, at in own.items():
+            of_name[name] = hash((value, at))
+    users: list[int] = []
+    of_name = dict.fromkeys(of_name, 0)
+    for line, own in zip(reversed(lines), reversed(own_names), strict=True):
+        value = hash((line.shape, *[of_name[name] for name in own]))
+        users.append(value)
+        for at, name in enumerate(line.names):
             of_name[name] += hash((value, at))  # in any order of the users
-    return found[::-1]
+    return sources, users[::-1]
 
 
-def _matches(kinds: Sequence[_Keys], between: _Keys) -> Pairs:
+def _matches(kinds: Sequence[_Keys], between: _Keys) -> dict[int, int]:
     """Return pairs of lines, by keys of several kinds; those of the first kind decide.
 
     Lines of a key that is as frequent on both sides are paired in their order. Between
@@ -218,35 +217,36 @@ def _matches(kinds: Sequence[_Keys], between: _Keys) -> Pairs:
     found: dict[int, int] = {}
     taken: set[int] = set()
     for mine, theirs in kinds:
+        if len(found) in (len(mine), len(theirs)):
+            return found
         left = _places(mine, found)
         for key, others in _places(theirs, taken).items():
-            own = left.get(key, ())
-            if len(own) == len(others):
+            own = left.get(key)
+            if own is not None and len(own) == len(others):
                 found.update(zip(own, others, strict=True))
                 taken.update(others)
     mine, theirs = between
-    for own, others in _gaps(found.items(), len(mine), len(theirs)):
+    for own, others in _gaps(found, len(mine), len(theirs)):
         runs = _runs([mine[at] for at in own], [theirs[at] for at in others])
         for at, to, size in runs:
             found.update(zip(own[at : at + size], others[to : to + size], strict=True))
-    return sorted(found.items())
+    return found
 
 
 def _gaps(
-    pairs: Iterable[tuple[int, int]], old: int, new: int
+    pairs: dict[int, int], old: int, new: int
 ) -> list[tuple[list[int], list[int]]]:
     """Return the lines of both sides that have no pair, by the pairs around them.
 
     `old` and `new` are the numbers of lines.
     """
+    if len(pairs) in (old, new):
+        return []
     found: list[tuple[list[int], list[int]]] = []
-    chain = _increasing(pairs)
-    paired, taken = (
-        ({*side} for side in zip(*pairs, strict=True)) if chain else ((), ())
-    )
+    taken = {*pairs.values()}
     start = begin = 0
-    for stop, end in [*chain, (old, new)]:
-        own = [at for at in range(start, stop) if at not in paired]
+    for stop, end in [*_increasing(pairs.items()), (old, new)]:
+        own = [at for at in range(start, stop) if at not in pairs]
         others = [at for at in range(begin, end) if at not in taken]
         if own and others:
             found.append((own, others))
@@ -257,16 +257,18 @@ def _gaps(
 def _places(
     keys: Sequence[Hashable], without: dict[int, int] | set[int]
 ) -> dict[Hashable, list[int]]:
-    found: defaultdict[Hashable, list[int]] = defaultdict(list)
+    found: dict[Hashable, list[int]] = {}
     for at, key in enumerate(keys):
         if at not in without:
-            found[key].append(at)
+            found.setdefault(key, []).append(at)
     return found
 
 
 def _runs(
     mine: Sequence[Hashable], theirs: Sequence[Hashable]
 ) -> list[tuple[int, int, int]]:
+    if {*mine}.isdisjoint(theirs):
+        return []
     counts, others = Counter(mine), Counter(theirs)
     pairs = sum(count * others[key] for key, count in counts.items())
     matcher = SequenceMatcher(None, mine, theirs, autojunk=pairs > _MAX_PAIRS)
@@ -276,6 +278,9 @@ def _runs(
 def _increasing(pairs: Iterable[tuple[int, int]]) -> Pairs:
     """Return as many of the pairs as keep the order of both sides."""
     pairs = sorted(pairs)
+    stops = [end for _, end in pairs]
+    if stops == sorted(stops):
+        return pairs
     ends: list[int] = []  # for each length, the least with which a chain can end
     chains: list[int] = []  # which pair that is
     before: list[int] = []
@@ -328,10 +333,10 @@ def _hunks(
 def _hunk(
     script: Sequence[tuple[str, int, int]], old: Sequence[_Line], new: Sequence[_Line]
 ) -> Iterator[str]:
-    marks = Counter(mark for mark, *_ in script)
+    marks = [mark for mark, *_ in script]
+    size, removed, added = len(marks), marks.count("-"), marks.count("+")
     _, at, to = script[0]
-    ranges = (at, marks[" "] + marks["-"]), (to, marks[" "] + marks["+"])
-    yield "@@ -{} +{} @@".format(*(_range(*one) for one in ranges))
+    yield f"@@ -{_range(at, size - added)} +{_range(to, size - removed)} @@"
     for mark, at, to in script:
         yield f"{mark}{old[at] if mark == '-' else new[to]}"
 

@@ -67,14 +67,8 @@ listener: ContextVar[Callable[[Sequence[BisectVerdict]], None]] = ContextVar(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReportVerdicts:
-    """Command: report which pairs run to the listeners, before they run."""
-
-    verdicts: Sequence[BisectVerdict]
-
-    def report(self) -> None:
-        listener.get()(self.verdicts)
+def report(verdicts: Sequence[BisectVerdict]) -> None:
+    listener.get()(verdicts)
 
 
 class Gate:

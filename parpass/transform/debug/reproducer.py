@@ -40,6 +40,7 @@ from parpass.transform.config import (
 )
 from parpass.transform.context import PassContext
 from parpass.transform.debug.locate import PassLocator
+from parpass.transform.pass_info import is_restoring
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline import print_pipeline
 
@@ -211,7 +212,7 @@ def _reproducer(
     passes: list[Pass | None] = [failure.pass_]
     restoring = adapter.restoring_pass(failure.pass_.function_kind)
     if excerpt.is_restored and restoring is not None:
-        if type(restoring) is type(failure.pass_):
+        if is_restoring(failure.pass_, restoring):
             passes = []
         passes.insert(0, restoring)
     origins = PassLocator()

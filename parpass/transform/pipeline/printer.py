@@ -103,15 +103,12 @@ def registered_name(pass_: Pass) -> str:
     def makes_it(factory: Callable[..., Any]) -> bool:
         return factory is _made_by(pass_) or getattr(factory, "made", None) is pass_
 
-    # What made a pass is mostly known, and to import all other passes takes a while.
-    for declared in (False, True):
-        name = name_of_factory(makes_it, declared=declared)
-        if name is not None:
-            return name
-    raise _unprintable(
-        pass_,
-        f"its class, {type(pass_).__name__}, is not registered; see register_pass",
-    )
+    name = name_of_factory(makes_it)
+    if name is None:
+        kind = type(pass_).__name__
+        why = f"its class, {kind}, is not registered; see register_pass"
+        raise _unprintable(pass_, why)
+    return name
 
 
 def _defined(child: Pass | None, parent: Sequential) -> Pass:

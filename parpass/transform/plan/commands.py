@@ -18,12 +18,12 @@ from parpass.transform.capture.emission import BufferedRendering, Emission
 from parpass.transform.capture.intercept import emit_all
 from parpass.transform.capture.recorder import Recorder
 from parpass.transform.context import PassContext
-from parpass.transform.debug.bisect import ReportVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
 from parpass.transform.instrument_hooks import (
     Hooks,
     call_event_hook,
     call_pass_hook,
+    replayed_time,
 )
 from parpass.transform.passes import Pass
 
@@ -136,6 +136,15 @@ class CallHook(msgspec.Struct, frozen=True):
 
     def call(self, mod: Any) -> Any:
         """Call the hook with the module that `self.mod` refers to, as an object."""
+        if self.hook_time is None:
+            return self._call(mod)
+        token = replayed_time.set(self.hook_time)
+        try:
+            return self._call(mod)
+        finally:
+            replayed_time.reset(token)
+
+    def _call(self, mod: Any) -> Any:
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
@@ -145,23 +154,18 @@ class CallEventHook(CallHook, frozen=True):
     `args` are the PassInfo, and these.
     """
 
-    def call(self, mod: Any) -> None:
+    def _call(self, mod: Any) -> None:
         del mod
         info, events = self.args
         for event in events:
             call_event_hook(self.hooks, self.hook_name, info, event)
 
 
-class RoundTrip(msgspec.Struct, frozen=True):
-    """Command: encode and decode the functions of a module; the result is a module."""
-
-    mod: Any
-
-
 class TakeIn(msgspec.Struct, frozen=True):
     """Command: take in the caller's module, which stays as it is.
 
-    The result is a module for the run.
+    The result is a module for the run, whose functions have been through the codec if
+    the adapter has `round_trip_between_passes`.
     """
 
     mod: Any
@@ -283,13 +287,11 @@ class Render(msgspec.Struct, frozen=True):
 
 Command = (
     CallHook
-    | RoundTrip
     | TakeIn
     | HandOut
     | RunModulePass
     | RunStage
     | NameFunctions
-    | ReportVerdicts
     | Reproduce
     | Emit
     | Render

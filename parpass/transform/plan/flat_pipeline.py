@@ -21,8 +21,9 @@ from parpass.transform.analysis import check_preserved
 from parpass.transform.analysis_manager import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
+from parpass.transform.pass_info import is_restoring
 from parpass.transform.pass_registry import create_pass
-from parpass.transform.passes import FunctionPass, Pass, Sequential
+from parpass.transform.passes import Pass, Sequential, restoring_after
 from parpass.transform.plan.commands import RunStage, StageResult, StepRecord
 
 
@@ -41,8 +42,9 @@ class Leave(msgspec.Struct, frozen=True, gc=False):
     pass_: Pass
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
-    """The body of a pass that works function by function.
+@final
+class Body(msgspec.Struct, frozen=True, gc=False):
+    """The body of a pass that works function by function, or on the whole module.
 
     Attributes:
         is_counted: Whether bisection counts it; False for passes that others run, that
@@ -55,13 +57,6 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     restores: Pass | None = None
 
 
-class ModuleStep(msgspec.Struct, frozen=True, gc=False):
-    """The body of a pass that works on the whole module; see `Step`."""
-
-    pass_: Pass
-    is_counted: bool = True
-
-
 @final
 class Unresolved(msgspec.Struct, frozen=True):
     """A pass that cannot be run; an error if the run reaches it."""
@@ -69,7 +64,6 @@ class Unresolved(msgspec.Struct, frozen=True):
     error: ParpassError
 
 
-Body = Step | ModuleStep
 Event = Enter | Leave | Body | Unresolved
 
 
@@ -107,15 +101,12 @@ class _Flattener:
                 about = pass_.preserves, pass_.info.name
                 check_preserved(*about, functionwise=pass_.is_functionwise)
             is_counted = is_counted and not self._is_required(pass_)
-            if pass_.is_functionwise:
-                events.append(Step(pass_, is_counted, restores))
-                restoring = self._restoring(pass_)
-                if isinstance(pass_, FunctionPass) and restoring is not None:
-                    if pass_.preserves:
-                        restoring = _inheriting(restoring, pass_)
-                    self.add(restoring, is_counted=False, restores=pass_)
-            else:
-                events.append(ModuleStep(pass_, is_counted))
+            events.append(Body(pass_, is_counted, restores))
+            restoring = restoring_after(pass_, self._restoring(pass_))
+            if restoring is not None:
+                if pass_.preserves:
+                    restoring = _inheriting(restoring, pass_)
+                self.add(restoring, is_counted=False, restores=pass_)
         events.append(Leave(pass_))
         enter.end = len(events)
 
@@ -126,7 +117,7 @@ class _Flattener:
         return known[kind]
 
     def _is_required(self, pass_: Pass) -> bool:
-        if type(pass_) is type(self._restoring(pass_)):
+        if is_restoring(pass_, self._restoring(pass_)):
             return True
         return bool(self._required) and pass_.info.name in self._required
 

@@ -49,7 +49,13 @@ from parpass.transform.checked_adapter import function_fault
 from parpass.transform.config import CHECK_CONTRACT, IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.function_copies import own_module
-from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
+from parpass.transform.passes import (
+    FunctionPass,
+    FunctionwisePass,
+    ModulePass,
+    Pass,
+    restoring_after,
+)
 from parpass.transform.plan.commands import StageResult, StepRecord
 
 _owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
@@ -127,14 +133,14 @@ def transform_function(
         result = round_trip(adapter, result, mod)
     if check is not None:
         restoring = adapter.restoring_pass(pass_.function_kind)
-        is_restored = isinstance(pass_, FunctionPass) and restoring is not None
-        check.check(result, name, restoring if is_restored else None, mod)
+        check.check(result, name, restoring_after(pass_, restoring), mod)
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
-    watch_changes = context.change_watch
-    if watch_changes is not None and recorder is not None:
+    watch = context.change_watch
+    # A version that is made on demand for another function has no pass's recorder.
+    if watch is not None and recorder is not None and recorder.pass_name is not None:
         about = pass_, name, function, result, mod, adapter
-        recorder.changes = watch_changes.in_function(*about)
+        recorder.changes = watch.in_function(*about)
     return result
 
 
@@ -207,6 +213,12 @@ def _changed_error(pass_: Pass, name: str) -> InputChangedError:
     )
 
 
+# The body of an async module pass, not awaited yet: it yields an async callable, is
+# sent its value or thrown its error, and returns the result. This keeps the two ways to
+# wait, in place and on an event loop, apart from what a module pass is.
+PendingResult = Generator[Any, Any, StageResult]
+
+
 @calls_user_code
 def run_module_pass(
     pass_: Pass,
@@ -214,7 +226,7 @@ def run_module_pass(
     context: PassContext,
     adapter: ModuleAdapter,
     analyses: AnalysisManager,
-) -> StageResult | PendingModulePass:
+) -> StageResult | PendingResult:
     """Run a module pass; if its body is async, return it to be awaited."""
     name = pass_.info.name
     recorder = Recorder(mod, name, analyses)
@@ -226,9 +238,9 @@ def run_module_pass(
         config.get(IMMUTABLE_MODULE, False) or config.get(CHECK_CONTRACT, False)
     )
     content = _content(mod, adapter) if watched else None
-    check = None
+    checks: dict[str | None, PreservationCheck] = {}
     if analyses.is_checking and pass_.preserves:
-        check = _ModuleCheck(pass_, mod, context, adapter)
+        checks = _preservation_checks(pass_, mod, context, adapter)
     result = mod
     failure: BaseException | None = None
     began = time.perf_counter()
@@ -245,30 +257,18 @@ def run_module_pass(
         end_body(begun)
         stop_recording(token)
     is_module = adapter.is_module(result)
-    is_checked = watched or watch or check or analyses.checks_results
+    is_checked = watched or watch or checks or analyses.checks_results
     is_plain = not (is_checked or adapter.round_trip_between_passes)
     if failure is None and is_module and is_plain:
         analyses.after_module(pass_, mod, result)
         record = StepRecord.of(recorder, began)
         return StageResult(result, (record,), began, began + record.seconds)
     running = _ModuleRun(
-        pass_, mod, adapter, recorder, content, began, analyses, check, watch, before
+        pass_, mod, adapter, recorder, content, began, analyses, checks, watch, before
     )
     if not is_module and hasattr(result, "__await__"):
-        return PendingModulePass(_wait_for(result, running, context))
+        return _wait_for(result, running, context)
     return _result(running, result, failure)
-
-
-class PendingModulePass(msgspec.Struct, frozen=True):
-    """The body of an async module pass, not awaited yet.
-
-    Attributes:
-        waiting: A generator that yields an async callable, is sent its value or thrown
-            its error, and returns the StageResult. It keeps the two ways to wait, in
-            place and on an event loop, apart from what a module pass is.
-    """
-
-    waiting: Generator[Any, Any, StageResult]
 
 
 class _ModuleRun(msgspec.Struct, frozen=True):
@@ -279,9 +279,9 @@ class _ModuleRun(msgspec.Struct, frozen=True):
     content: Any  # of the argument, if changes of it are detected
     began: float
     analyses: AnalysisManager
-    check: _ModuleCheck | None = None
-    watch: ChangeWatch | None = None
-    before: Mapping[str, Any] | None = None  # the functions, if they are watched
+    checks: Mapping[str | None, PreservationCheck]  # by function; None: the module
+    watch: ChangeWatch | None
+    before: Mapping[str, Any] | None  # the functions, if they are watched
 
 
 def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> StageResult:
@@ -295,8 +295,7 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
         except Exception as error:  # noqa: BLE001 -- raised by the plan
             failure = error
     if failure is None:
-        if run.check is not None:
-            failure = run.check.failure(result)
+        failure = _preservation_error(run, result)
         run.analyses.after_module(run.pass_, run.mod, result)
     record = StepRecord.of(run.recorder, run.began, failure)
     if failure is None and run.watch is not None and run.before is not None:
@@ -305,28 +304,29 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
     return StageResult(result, (record,), run.began, run.began + record.seconds)
 
 
-class _ModuleCheck:
-    """The checks of a module pass: of the module, and of each function."""
-
-    def __init__(
-        self, pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
-    ) -> None:
-        self._adapter = adapter
-        self._module = PreservationCheck(pass_, mod, "module", context)
-        self._functions = {
+def _preservation_checks(
+    pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
+) -> dict[str | None, PreservationCheck]:
+    return {
+        None: PreservationCheck(pass_, mod, "module", context),
+        **{
             name: PreservationCheck(pass_, one, "function", context)
             for name, one in adapter.functions(mod).items()
-        }
+        },
+    }
 
-    def failure(self, result: Any) -> Exception | None:
-        try:
-            self._module.check(result)
-            for name, function in self._adapter.functions(result).items():
-                if name in self._functions:
-                    self._functions[name].check(function, name)
-        except PreservedAnalysisError as error:
-            return error
+
+def _preservation_error(run: _ModuleRun, result: Any) -> Exception | None:
+    if not run.checks:
         return None
+    made: dict[str | None, Any] = {None: result, **run.adapter.functions(result)}
+    try:
+        for name, check in run.checks.items():
+            if name in made:
+                check.check(made[name], name)
+    except PreservedAnalysisError as error:
+        return error
+    return None
 
 
 def _result_error(run: _ModuleRun, result: Any) -> Exception | None:
@@ -345,9 +345,7 @@ def _result_error(run: _ModuleRun, result: Any) -> Exception | None:
     return None
 
 
-def _wait_for(
-    body: Any, run: _ModuleRun, context: PassContext
-) -> Generator[Any, Any, StageResult]:
+def _wait_for(body: Any, run: _ModuleRun, context: PassContext) -> PendingResult:
     try:
         result = yield functools.partial(_awaited, body, run.recorder, context)
     except Exception as error:  # noqa: BLE001 -- raised by the plan

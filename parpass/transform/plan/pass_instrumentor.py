@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from parpass.errors.core import add_note
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import FunctionChange, wants
 from parpass.transform.context import PassContext
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass
-from parpass.transform.plan.change_origin import Origins
+from parpass.transform.plan.change_origin import real_changes
 from parpass.transform.plan.commands import (
     CallEventHook,
     CallHook,
@@ -48,7 +49,8 @@ class ActivePass(msgspec.Struct):
 class PassInstrumentor:
     """Yields the commands that call the hooks around passes.
 
-    The clock for hooks is computed from `cursor`, the current stage.
+    The clock for hooks is computed from `cursor`, the current stage. `given` is the
+    module of the run, as an object.
 
     Attributes:
         opened: The passes that have begun, the innermost last.
@@ -59,11 +61,13 @@ class PassInstrumentor:
         self,
         context: PassContext,
         cursor: StageCursor,
-        origins: Origins,
+        adapter: ModuleAdapter,
+        given: Any,
         *,
         instrumented: bool,
     ) -> None:
-        self._context, self._cursor, self._origins = context, cursor, origins
+        self._context, self._cursor = context, cursor
+        self._adapter, self._given = adapter, given
         self._instrumented = instrumented
         self.opened: list[ActivePass] = []
         self.calling: Hooks | None = None
@@ -144,8 +148,8 @@ class PassInstrumentor:
 
     def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
         info, time = opened.pass_.info, self._cursor.hook_time
-        own = opened.changes.values()
-        changes = self._origins.real_changes(opened.pass_, own)
+        own, about = opened.changes.values(), (self._adapter, self._given)
+        changes = real_changes(opened.pass_, own, *about)
         for hooks in self.current_hooks():
             told = [
                 one

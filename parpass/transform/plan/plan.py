@@ -11,16 +11,16 @@ may keep a module encoded until it is read.
 A pipeline is first flattened to events::
 
     Enter(sequential)
-      Enter(FoldConstant) Step(FoldConstant)
-        Enter(InferType) Step(InferType) Leave(InferType)
+      Enter(FoldConstant) Body(FoldConstant)
+        Enter(InferType) Body(InferType) Leave(InferType)
       Leave(FoldConstant)
-      Enter(Inline) ModuleStep(Inline) Leave(Inline)
+      Enter(Inline) Body(Inline) Leave(Inline)
     Leave(sequential)
 
-At a Step the plan looks ahead: the steps up to the next event that needs the whole
-module are one stage, if no instrument observes the IR between them. The plan then
-interprets the events one by one, in serial order, with the records of the steps that
-have run.
+The body of a pass that works function by function is a step. There the plan looks
+ahead: the steps up to the next event that needs the whole module are one stage, if no
+instrument observes the IR between them. The plan then interprets the events one by one,
+in serial order, with the records of the steps that have run.
 
 For a failed pass the plan yields the command that writes a reproducer. If the restoring
 pass fails, the pass after which it runs is at fault.
@@ -38,11 +38,10 @@ from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import FoundMutability, ModuleAdapter
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
-from parpass.transform.debug.bisect import Gate
+from parpass.transform.debug.bisect import Gate, report
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
-from parpass.transform.plan.change_origin import Origins
 from parpass.transform.plan.commands import (
     Command,
     Emit,
@@ -50,9 +49,7 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
@@ -64,9 +61,7 @@ from parpass.transform.plan.flat_pipeline import (
     Enter,
     Event,
     Leave,
-    ModuleStep,
     StageCursor,
-    Step,
     Unresolved,
     flatten,
 )
@@ -83,7 +78,7 @@ def reproduce_body(
 ) -> Reproduce:
     steps: tuple[Pass, ...] = ()
     given, pass_, at = cursor.given, event.pass_, 0
-    if isinstance(event, Step):
+    if event.pass_.is_functionwise:
         steps = tuple(step.pass_ for step in cursor.steps)
         at = cursor.completed - 1
         if event.restores is not None:
@@ -120,21 +115,15 @@ def plan(
     instrumented: bool = True,
 ) -> Plan:
     """Yield the commands that run a pass on a module; return the new module."""
-    walk = _Interpreter(
-        context,
-        flatten(root, context, adapter),
-        Origins(adapter, mod),
-        instrumented=instrumented,
-    )
+    program = flatten(root, context, adapter)
+    walk = _Interpreter(context, program, adapter, mod, instrumented=instrumented)
     instrumentor = walk.instrumentor
     if current_recorder() is None:
         warn_of_unknown_names(root, context, adapter)
     try:
         copies = isinstance(adapter.mutability, FoundMutability)
         given = mod
-        if adapter.round_trip_between_passes:
-            mod = yield RoundTrip(mod)
-        elif copies:
+        if copies or adapter.round_trip_between_passes:
             mod = yield TakeIn(mod)
         begun, mod = mod, (yield from walk.run(mod))
         if not copies:
@@ -155,6 +144,9 @@ def plan(
         if error is walk.failure:
             yield from instrumentor.call_failure_hooks(error)
         raise
+    finally:
+        if instrumented and context.change_watch is not None:
+            context.change_watch.forget()
 
 
 class _Interpreter:
@@ -162,7 +154,8 @@ class _Interpreter:
         self,
         context: PassContext,
         program: Sequence[Event],
-        origins: Origins,
+        adapter: ModuleAdapter,
+        given: Any,
         *,
         instrumented: bool,
     ) -> None:
@@ -172,12 +165,14 @@ class _Interpreter:
         self.at = 0
         self.cursor = StageCursor()
         self.instrumentor = PassInstrumentor(
-            context, self.cursor, origins, instrumented=instrumented
+            context, self.cursor, adapter, given, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
-        self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
+        bodies = [event for event in program if type(event) is Body]
+        steps = [one for one in bodies if one.pass_.is_functionwise]
+        self.last_step = steps[-1] if steps else None
 
     def run(self, mod: Any) -> Plan:
         program, context, instrumentor = self.program, self.context, self.instrumentor
@@ -221,19 +216,19 @@ class _Interpreter:
         record = self.cursor.next_record()
         if record is None:
             result: StageResult
-            if isinstance(event, Step):
+            if event.pass_.is_functionwise:
                 if self.cursor.is_over():
                     yield from self._begin_stage(event, mod)
                 result = yield self.cursor.remaining_command(mod)
-            elif self.gate is not None and (yield from self._is_vetoed(event)):
+            elif event.is_counted and not self._may_run(event.pass_):
                 return mod
             else:
                 self.cursor.begin((event,), mod)
                 result = yield RunModulePass(event.pass_, mod)
             mod, record = result.mod, self.cursor.take(result)
         if record.changes and record.failure is None and self.instrumented:
-            restores = isinstance(event, Step) and event.restores is not None
-            self.instrumentor.opened[-2 if restores else -1].add_changes(record.changes)
+            of = -1 if event.restores is None else -2
+            self.instrumentor.opened[of].add_changes(record.changes)
         if not (
             record.diagnostics
             or record.counters
@@ -253,7 +248,7 @@ class _Interpreter:
             raise
         return mod
 
-    def _begin_stage(self, first: Step, mod: Any) -> Generator[Command, Any, None]:
+    def _begin_stage(self, first: Body, mod: Any) -> Generator[Command, Any, None]:
         steps, wanted = self._fusable_steps(first)
         passes: list[Pass] = []
         for step in steps:
@@ -261,18 +256,17 @@ class _Interpreter:
             if self.gate is not None and step.is_counted:
                 names: Sequence[str] = yield NameFunctions(mod)
                 pass_, verdicts = self.gate.on_functions(pass_, names)
-                yield ReportVerdicts(verdicts)
+                report(verdicts)
             passes.append(pass_)
         is_last = steps[-1] is self.last_step
         self.cursor.begin(steps, mod, RunStage(tuple(passes), mod, wanted, is_last))
 
-    def _is_vetoed(self, event: ModuleStep) -> Generator[Command, Any, bool]:
-        assert self.gate is not None
-        if not event.is_counted:
-            return False
-        verdict = self.gate.on_module(event.pass_)
-        yield ReportVerdicts([verdict])
-        return not verdict.runs
+    def _may_run(self, module_pass: Pass) -> bool:
+        if self.gate is None:
+            return True
+        verdict = self.gate.on_module(module_pass)
+        report([verdict])
+        return verdict.runs
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
@@ -305,7 +299,7 @@ class _Interpreter:
             for name, counters in record.function_counters.items():
                 functions.setdefault(name, Counter()).update(counters)
 
-    def _fusable_steps(self, first: Step) -> tuple[tuple[Step, ...], bool]:
+    def _fusable_steps(self, first: Body) -> tuple[tuple[Body, ...], bool]:
         """Return the steps of one stage, and whether the module is read after them."""
         steps = [first]
         hooks = self.instrumentor.current_hooks()
@@ -316,10 +310,11 @@ class _Interpreter:
         )
         for at in range(self.at, len(self.program)):
             event = self.program[at]
-            if isinstance(event, Step):
-                if alone:
-                    return tuple(steps), observed
-                steps.append(event)
-            elif not isinstance(event, (Enter, Leave)):
+            if isinstance(event, (Enter, Leave)):
+                continue
+            if not (isinstance(event, Body) and event.pass_.is_functionwise):
                 break
+            if alone:
+                return tuple(steps), observed
+            steps.append(event)
         return tuple(steps), True

@@ -6,7 +6,7 @@ It defines what a pipeline does; the parallel driver must agree with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,6 @@ import msgspec
 from parpass.diagnostic import extend_error, renderer_is_overridden
 from parpass.errors import BudgetWarning, Hint, HintedMessage, RuntimeUseError
 from parpass.errors.warning import warn
-from parpass.transform import instrument_hooks
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
@@ -33,9 +32,7 @@ from parpass.transform.capture.recorder import (
 )
 from parpass.transform.context import PassContext
 from parpass.transform.function_copies import (
-    OwnCopies,
     own_module,
-    round_trip_all,
     take_in,
     with_members,
 )
@@ -48,9 +45,7 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
@@ -63,7 +58,7 @@ from parpass.transform.plan.invoke import (
     transform_function,
 )
 from parpass.transform.plan.plan import plan
-from parpass.transform.read_only_functions import ReadOnlyFunctions
+from parpass.transform.read_only_functions import ReadOnlyFunctions, read_only_view
 
 
 def run_stage_serially(
@@ -74,7 +69,6 @@ def run_stage_serially(
     checkpoint: Callable[[int, Any], object] | None = None,
     *,
     budgets: Sequence[Budget] | None = None,
-    keeps: bool = False,
     analyses: AnalysisManager | None = None,
 ) -> StageResult:
     """Run function-wise passes one after the other, each on all functions.
@@ -86,7 +80,6 @@ def run_stage_serially(
     `checkpoint` is called before each function, with its index and itself, and may
     raise to end the run. By default `budgets` are those of the passes and the context,
     and `analyses` are kept for the stage alone.
-    With `keeps`, emissions are left in the records, and all passes run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -102,11 +95,9 @@ def run_stage_serially(
     with function_pass_body(), tagging_log_records, analyses:
         for pass_, budget in zip(steps, budgets, strict=True):
             step = _SerialStep(pass_, budget, mod, context, adapter, analyses)
-            run = step.run_capturing if keeps else step.run
-            mod, record = run(checkpoint)
+            mod, record = step.run(checkpoint)
             records.append(record)
-            is_heard = (is_watched or record.diagnostics) and not keeps
-            if is_heard or ends_stage(record):
+            if is_watched or record.diagnostics or record.failure is not None:
                 break
     return StageResult(mod, records, began, time.perf_counter())
 
@@ -162,7 +153,8 @@ class _SerialStep:
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
-        view = _read_only_view(adapter, self._mod, functions, pass_name)
+        shown = ReadOnlyFunctions(functions, pass_name, adapter)
+        view = read_only_view(adapter, self._mod, shown)
         analyses = self._analyses
         analyses.share(self._mod, view)
         # Of the pass; a body sees its own diagnostics only.
@@ -199,15 +191,6 @@ class _SerialStep:
                 self._changed[name] = result
         return self._outcome(recorder)
 
-    def run_capturing(
-        self, checkpoint: Callable[[int, Any], object] | None
-    ) -> tuple[Any, StepRecord]:
-        """Run the pass; its emissions are left in the record."""
-        with allowing_capture(), capturing() as tape:
-            mod, record = self.run(checkpoint)
-            record.emissions = tape.take()
-        return mod, record
-
     def _outcome(self, recorder: Recorder) -> tuple[Any, StepRecord]:
         began, failed_on = self._began, self._failed_on
         record = StepRecord.of(recorder, began, self._failure, failed_on)
@@ -224,17 +207,6 @@ class _SerialStep:
                 self._analyses.share(recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
         return made, record
-
-
-def _read_only_view(
-    adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
-) -> Any:
-    copies = None if adapter.mutability is None else OwnCopies(adapter)
-    shown = ReadOnlyFunctions(functions, reader, copies)
-    view = adapter.read_only(mod, shown, reader)
-    if copies is not None:
-        copies.mod = view
-    return view
 
 
 def run_serial(root: Pass, given: Any) -> Any:
@@ -299,13 +271,13 @@ def execute_serially(
             about = command.steps, command.mod, context, adapter
             return run_stage_serially(*about, analyses=analyses)
         case CallHook():
-            return call_hook(command, command.mod)
-        case RoundTrip() | TakeIn() | HandOut():
-            return _copied(command, adapter)
+            return command.call(command.mod)
+        case TakeIn():
+            return take_in(adapter, command.mod)
+        case HandOut():
+            return own_module(adapter, command.mod)
         case NameFunctions():
             return list(adapter.functions(command.mod))
-        case ReportVerdicts():
-            return command.report()
         case Reproduce():
             return _reproduce(command, context, adapter)
         case Emit():
@@ -314,35 +286,17 @@ def execute_serially(
             return command.render(command.mod, context)
 
 
-def _copied(command: RoundTrip | TakeIn | HandOut, adapter: ModuleAdapter) -> Any:
-    match command:
-        case RoundTrip():
-            return round_trip_all(adapter, command.mod)
-        case TakeIn():
-            return take_in(adapter, command.mod)
-        case HandOut():
-            return own_module(adapter, command.mod)
-
-
 def _reproduce(
     command: Reproduce, context: PassContext, adapter: ModuleAdapter
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
-    if before:
-        # The emissions have been emitted, so they are dropped from the record.
-        mod = run_stage_serially(before, mod, context, adapter, keeps=True).mod
+    with allowing_capture(), capturing():  # all that is emitted has been emitted before
+        while before:
+            result = run_stage_serially(before, mod, context, adapter)
+            mod, before = result.mod, before[len(result.records) :]
+            if ends_stage(result.records[-1]):
+                break
     command.write(mod, context, adapter)
-
-
-def call_hook(command: CallHook, mod: Any) -> Any:
-    """Call the hook of a command, under the clock that it has."""
-    if command.hook_time is None:
-        return command.call(mod)
-    token = instrument_hooks.replayed_time.set(command.hook_time)
-    try:
-        return command.call(mod)
-    finally:
-        instrument_hooks.replayed_time.reset(token)
 
 
 def _run_module_pass(
@@ -356,8 +310,8 @@ def _run_module_pass(
         return answer
     name = command.pass_.info.name
     try:
-        next(answer.waiting)
-        answer.waiting.throw(
+        next(answer)
+        answer.throw(
             RuntimeUseError(
                 f"module pass '{name}' is async, and nothing here can wait for it; use "
                 "'await parpass.run_pipeline(mod, ...)' or "

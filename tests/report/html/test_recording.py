@@ -13,12 +13,13 @@ from parpass.report.html import page
 from parpass.report.html.page import Recording, document_of
 from parpass.report.progress import Progress
 from parpass.report.progress_text import one_line
+from parpass.report.timeline import Category
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
-from parpass.transform.capture.change import FunctionChange
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import program
 from tests.support.toy.passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy.texts import change_of
 from tests.support.watching import Blind
 
 PASSES = Sequential([Add(1), Say(), Keep(), Duplicate(), Add(1)])
@@ -94,7 +95,7 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
     monkeypatch: pytest.MonkeyPatch,
 ):
     texts = ["a" + "äöü" * 40 + str(at) for at in range(3)]
-    first, second = (FunctionChange.of("f", *texts[at : at + 2]) for at in range(2))
+    first, second = (change_of("f", *texts[at : at + 2]) for at in range(2))
     room = sum(len(one or b"") for one in first.deflated)
     for nbytes, left_out, count in (
         (room, 1, "1 version"),
@@ -108,6 +109,22 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
         assert kept == texts[: 3 - left_out]
         told = f"{count} of functions left out: too much text"
         assert told in document_of(recording, "a run").facts
+
+
+def test_of_too_many_slices_those_of_functions_are_neither_drawn_nor_kept(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with Runner(workers=0) as runner:
+        for most, is_drawn in ((page.MAX_SLICES, True), (30, False)):
+            monkeypatch.setattr(page, "MAX_SLICES", most)
+            recording, _ = recorded(runner, PASSES, {})
+            chart = document_of(recording, "a run").timeline
+            assert chart is not None
+            assert (max(chart.function) >= 0) is is_drawn
+            assert {"Add", "Say", "Keep"} <= {*chart.names}
+            kept = [one for own in recording.tracks.values() for one in own]
+            assert any(one.category is Category.FUNCTION for one in kept) is is_drawn
+            assert recording.calls["Add"] == 27
 
 
 def test_a_page_tells_how_many_functions_it_has(monkeypatch: pytest.MonkeyPatch):

@@ -29,6 +29,7 @@ from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import BlobSink, Pass, PassContext, Source, gc_pause
+from parpass.transform.checked_adapter import for_run
 from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
 from parpass.transform.plan.commands import RunStage
 from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
@@ -54,7 +55,7 @@ def _unknown_cost() -> None:
 
 @pytest.fixture
 def store() -> Iterator[ModuleStore]:
-    store = ModuleStore(SlowAdapter())
+    store = ModuleStore(for_run(SlowAdapter()))
     yield store
     store.close()
 
@@ -63,7 +64,7 @@ def store() -> Iterator[ModuleStore]:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleStore]:
     """A store whose functions are encoded together, however busy the machine is."""
     monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
-    store = ModuleStore(RunAdapter())
+    store = ModuleStore(for_run(RunAdapter()))
     yield store
     store.close()
 
@@ -145,7 +146,7 @@ def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: ModuleStore)
     stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
     stage.writer.encode_some()
     alone = apart(stage, 1)[1]
-    assert decode(alone, RunAdapter(), runs.blobs.source, None) == Fn((2,))
+    assert decode(alone, runs.adapter, runs.blobs.source, None) == Fn((2,))
 
 
 def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: ModuleStore):

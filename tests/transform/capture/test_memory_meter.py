@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from parpass.transform import Pass, PassContext, Sequential
-from parpass.transform.capture.bodies import pausing_body
+from parpass.transform.budget import uncounted
 from parpass.transform.capture.memory_meter import measuring_memory
 from parpass.transform.capture.pass_memory import PassMemory
 from tests.support.toy.ir import Fn, Program, program
@@ -54,7 +54,7 @@ def test_work_that_is_not_the_bodys_own_does_not_count_nor_what_it_keeps():
 
     class Pausing(Take):
         def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-            with pausing_body():
+            with uncounted():
                 kept.append(bytes(4 * MEGABYTE))
                 del kept[:]
                 kept.append(bytes(2 * MEGABYTE))

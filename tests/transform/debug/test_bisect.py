@@ -13,6 +13,7 @@ from parpass.transform.debug.bisect import Gate, parse_ranges
 from tests.conftest import RunnerOf
 from tests.support.toy.ir import Fn, Program, checked_program, program, values_of
 from tests.support.toy.passes import Add, Keep
+from tests.support.toy.restored import RestoredProgram, fail_on_three
 
 TWO = Sequential([Add(1), Keep(), Add(10)])
 
@@ -80,6 +81,15 @@ def test_what_is_brought_along_has_no_number(capfd: pytest.CaptureFixture[str]):
         "BISECT: NOT running pass (1) Needing on function (f0)\n"
         "BISECT: running pass (2) Add on function (f0)\n"
     )
+
+
+def test_a_pass_made_as_the_restoring_one_is_has_numbers(
+    capfd: pytest.CaptureFixture[str],
+):
+    mod = RestoredProgram({"f0": Fn((1,))})
+    bisected(mod, {"opt_bisect_limit": -1}, pipeline=fail_on_three)
+    told = "BISECT: running pass (1) fail_on_three on function (f0)\n"
+    assert capfd.readouterr().err == told
 
 
 def test_what_the_context_requires_has_no_number(capfd: pytest.CaptureFixture[str]):

@@ -27,6 +27,7 @@ from tests.support.relay import breaking
 from tests.support.relay.breaking import PROGRAM, CrashOnExp, FailOnExp
 from tests.support.toy.ir import Fn, checked_program, program
 from tests.support.toy.passes import Add, FailOn, FailWhole, Say
+from tests.support.toy.restored import RestoredProgram, fail_on_three
 
 FOLDED = [InferType(), FoldConstant()]
 
@@ -149,6 +150,14 @@ def test_a_pass_whose_result_cannot_be_restored_is_run_again(
     assert (found.pass_name, found.function) == ("Check", "f1")
     assert found.pipeline == "Add{amount=-5}"
     assert found.text.strip().splitlines()[-1] == "f1: (2,)"
+
+
+def test_a_pass_made_as_the_restoring_one_is_run_again_after_it(
+    failure: Failure, tmp_path: Path
+):
+    mod = RestoredProgram({"f0": Fn((3,))})
+    found = written(failure(mod, [fail_on_three], tmp_path / "file"))
+    assert found.pipeline == "restore,fail_on_three"
 
 
 def test_a_module_pass_has_the_whole_module(failure: Failure, tmp_path: Path):

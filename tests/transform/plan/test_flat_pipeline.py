@@ -6,8 +6,9 @@ import pytest
 
 from parpass.errors import UndefinedPassError, UnknownPassError
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, register_pass
-from tests.support.toy.ir import Program, checked_program, program
+from tests.support.toy.ir import Fn, Program, checked_program, program
 from tests.support.toy.passes import Add, Keep
+from tests.support.toy.restored import RestoredProgram, fail_on_three, restore
 from tests.support.watching import Log, vetoing
 
 
@@ -121,3 +122,9 @@ def test_the_restoring_pass_follows_function_passes_only():  # 6.3
     pipeline = Sequential([Keep(), Add(), Keep()], name="s")
     assert runs(pipeline, checked_program(1)) == ["s", "Keep", "Add", "Check", "Keep"]
     assert runs(pipeline, program(1)) == ["s", "Keep", "Add", "Keep"]
+
+
+def test_a_restoring_pass_that_is_a_function_pass_does_not_follow_itself():
+    mod = RestoredProgram({"f": Fn((1,))})
+    assert runs(fail_on_three, mod) == ["fail_on_three", "restore"]
+    assert runs(Sequential([restore], name="s"), mod) == ["s", "restore"]

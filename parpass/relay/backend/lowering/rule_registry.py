@@ -89,8 +89,9 @@ Store = Callable[..., Stmt]
 
 It is called as `store(indices, value)`, with a value for each of an operator's results.
 The value may be read several times: it should be a variable, or a load. Each element of
-the result is to be stored once, in any order. All are scalars: of a loop that is to be
-vectorised (`ForKind.VECTORIZED`) `VectorizeLoop` makes the vectors.
+the result is to be stored, in any order; what is stored last counts. All are scalars:
+of a loop that is to be vectorised (`ForKind.VECTORIZED`) `VectorizeLoop` makes the
+vectors.
 """
 
 Injective = Callable[[OpCall[Any], Indices], PrimExpr]

@@ -283,11 +283,41 @@ def test_ints_wrap_and_a_quotient_by_0_is_0(dtype: str) -> None:
         op.adv_index(
             [floats(3, 2), const(np.array([[-1], [0]])), const(np.array([1]))]
         ),
+        op.scatter_elements(
+            floats(3, 2), const(np.array([[-1, 0], [-3, 2]])), floats(2, 2)
+        ),
     ],
     ids=str,
 )
 def test_indices_out_of_range_are_what_the_operator_says(built: Built) -> None:
     assert_means_the_same(built)
+
+
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+def test_of_elements_written_to_one_place_the_last_stays(run: Run) -> None:
+    data, ends = floats(2, 4), const(np.array([[3, 1, 3, 3, 1], [0, 0, 2, 0, 2]]))
+    assert_means_the_same(op.scatter_elements(data, ends, floats(2, 5), 1), run)
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "mean", "min", "max"])
+def test_elements_that_are_combined_are_left_to_numpy(reduction: str) -> None:
+    picked = const(np.zeros((2, 2), "int64"))
+    built = op.scatter_elements(floats(3, 2), picked, floats(2, 2), 0, reduction)
+    with pytest.raises(NoRuleError, match=f"elements combined by '{reduction}'"):
+        lowered(built)
+
+
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+@pytest.mark.parametrize("dtypes", [("int16", "int8"), ("uint8", "int8")])
+def test_narrow_ints_of_two_kinds_are_multiplied(
+    dtypes: tuple[str, str], run: Run
+) -> None:
+    draw = np.random.default_rng(0).integers
+    data, weight = (
+        const(draw(max(np.iinfo(dtype).min, -255), 128, shape).astype(dtype))
+        for dtype, shape in zip(dtypes, [(3, 75), (19, 75)], strict=True)
+    )
+    assert_means_the_same(nn.dense(data, weight, out_dtype="int32"), run)
 
 
 BY_MACHINE = [

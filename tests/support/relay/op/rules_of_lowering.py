@@ -10,7 +10,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from parpass.ir.node import post_order
-from parpass.relay.expr import Constant, TupleWrapper
+from parpass.relay import op
+from parpass.relay.expr import Call, Constant, TupleWrapper
+from parpass.relay.op.transform.scatter import ScatterElementsAttrs
 from tests.support.relay.lowered import interpreted, lowered, results_for
 from tests.support.relay.op.calls import Array, name_of, value
 from tests.support.relay.op.dyn_strategies import DYNAMIC
@@ -63,8 +65,12 @@ LAST_DIGIT = {
 def calls(draw: st.DrawFn, name: str) -> Built:
     """Return a call of an operator that may have a kernel."""
     built = GENERATED[name](draw)
-    # To have a tuple of one field is the privilege of numpy.
+    # To have a tuple of one field is the privilege of numpy, and to combine elements.
     assume(not isinstance(built, TupleWrapper) or len(built) > 1)
+    attrs = getattr(built, "attrs", None)
+    if isinstance(built, Call) and isinstance(attrs, ScatterElementsAttrs):
+        data, picked, updates = built.args
+        return op.scatter_elements(data, picked, updates, attrs.axis)
     return built
 
 

@@ -11,6 +11,7 @@ from parpass.relay.backend.lowering.rules import (
     pool,
     reduce,
     resize,
+    scatter,
     shape,
     top_elements,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "pool",
     "reduce",
     "resize",
+    "scatter",
     "shape",
     "top_elements",
 ]

@@ -32,10 +32,11 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     looped,
     suits_products,
+    vector,
 )
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load, PrimExpr
-from parpass.tir.op import add, floordiv, floormod, multiply
+from parpass.tir.op import add, cast_to, floordiv, floormod, multiply
 from parpass.tir.stmt import Stmt, stmt_seq
 
 
@@ -71,7 +72,8 @@ class ProductNest:
         self.a, self.b = call.sources
         registers = VectorRegisters.of(call.target)
         self.lanes = registers.lanes(self.out.dtype)
-        self.factor_lanes = registers.lanes(self.a.dtype)
+        self.factor = "int16" if self.a.dtype in _NARROW_INTS else self.a.dtype
+        self.factor_lanes = registers.lanes(self.factor)
         self.tile = self.chosen_tile(registers.number)
         count = self.tile[0] * self.tile[1]
         self.sums = Accumulators(count, self.lanes, self.out.dtype)
@@ -263,7 +265,8 @@ class RowsByRows(ProductNest):
         some: int,
     ) -> Stmt:
         """Return the products of some elements of all rows."""
-        inner, dtype = self.lengths.inner, self.a.dtype
+        inner, lanes = self.lengths.inner, self.factor_lanes
+        factor = vector(self.factor, lanes)
         begins = [
             add(begin, flat((first, at), (1, inner)))
             for begin, first in zip(self.begins(batch), place, strict=True)
@@ -272,9 +275,12 @@ class RowsByRows(ProductNest):
         def products(starts: list[PrimExpr]) -> Stmt:
             rows_a, rows_b = (
                 [
-                    loaded(
-                        *(dtype, source.buffer.data, add(start, index(row * inner))),
-                        *(self.factor_lanes, 1, some),
+                    cast_to(
+                        loaded(
+                            *(source.dtype, source.buffer.data),
+                            *(add(start, index(row * inner)), lanes, 1, some),
+                        ),
+                        factor,
                     )
                     for row in range(count)
                 ]
@@ -291,20 +297,19 @@ class RowsByRows(ProductNest):
 _NARROW_INTS = {"int8", "uint8", "int16"}
 
 
-def _with_ints(call: OpCall[Any], dtype: str) -> OpCall[Any]:
-    """Return a call whose result is int32 with factors of narrower ints in a dtype."""
-    if (
-        call.out.dtype != "int32"
-        or not {one.dtype for one in call.sources} <= _NARROW_INTS
-    ):
+def _with_wide_ints(call: OpCall[Any]) -> OpCall[Any]:
+    """Return a call whose result is int32 with factors that are as well."""
+    narrow = {one.dtype for one in call.sources} <= _NARROW_INTS
+    if call.out.dtype != "int32" or not narrow:
         return call
-    return call._replace(sources=[in_dtype(one, dtype) for one in call.sources])
+    return call._replace(sources=[in_dtype(one, "int32") for one in call.sources])
 
 
 @register_template("nn.dense", "nn.matmul", "nn.batch_matmul", level=20)
 def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
     """Multiply matrices; the first factor has its rows as rows."""
-    if not suits_products(_with_ints(call, "int32")):
+    wide = _with_wide_ints(call)
+    if not suits_products(wide):
         return None
     a, b = call.sources
     if call.attrs.get("transpose_a", False) or len(a.shape) < 2:
@@ -316,6 +321,6 @@ def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
         lengths = ProductLengths((1, 1), math.prod(a.shape[:-1]), inner, columns)
     else:
         lengths = ProductLengths(batches, a.shape[-2], inner, columns)
-    call = _with_ints(call, "int16" if by_rows else "int32")
-    kind = RowsByRows if by_rows else RowsByColumns
-    return in_memory(call, lambda new: kind(lengths, new, store).stmt())
+    if not by_rows:
+        return in_memory(wide, lambda new: RowsByColumns(lengths, new, store).stmt())
+    return in_memory(call, lambda new: RowsByRows(lengths, new, store).stmt())

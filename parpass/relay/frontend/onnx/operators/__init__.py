@@ -14,6 +14,7 @@ from parpass.relay.frontend.onnx.operators.reduce import REDUCE
 from parpass.relay.frontend.onnx.operators.resize import RESIZE
 from parpass.relay.frontend.onnx.operators.sample import SAMPLE
 from parpass.relay.frontend.onnx.operators.shape import PAD, SHAPE
+from parpass.relay.frontend.onnx.operators.spectrum import SPECTRUM
 from parpass.relay.frontend.onnx.operators.tensor import TENSOR
 from parpass.relay.frontend.onnx.operators.window import WINDOW
 
@@ -32,6 +33,7 @@ CONVERTERS: dict[str, Converter] = {
     **RESIZE,
     **SAMPLE,
     **SHAPE,
+    **SPECTRUM,
     **TENSOR,
     **WINDOW,
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
 import onnx
 from ml_dtypes import finfo, iinfo
 
@@ -197,29 +198,47 @@ def _mat_mul(node: OnnxNode) -> Expr:
     return op.multiply(total, op.multiply(left.scale, right.scale))
 
 
-def _centred(node: OnnxNode, index: int, zero: int, *, rows: bool) -> Expr:
-    """Return an input without its zero point, one for all or for each row or column.
+def centred(node: OnnxNode, data: Expr, point: Expr | None, *, rows: bool) -> Expr:
+    """Return ints without their zero point, one for all or for each row or column.
 
-    Differences of bytes are ints of 16 bits, whose products take half the time.
+    Differences of bytes are ints of 16 bits, whose products take half the time. Bytes
+    whose zero point is 0 remain bytes.
     """
-    data = node.input(index)
-    dtype = "int16" if node.dtype(data) in _BYTES else "int32"
-    data = op.cast(data, dtype)
-    point = node.optional(zero)
-    if point is None:
+    known = None if point is None else node.value(point)
+    if point is None or (known is not None and not known.any()):
         return data
+    dtype = "int16" if node.dtype(data) in _BYTES else "int32"
     if node.rank(point) == 1 and rows and node.rank(data) > 1:
         point = op.expand_dims(point, 1)
-    return op.subtract(data, op.cast(point, dtype))
+    return op.subtract(op.cast(data, dtype), op.cast(point, dtype))
+
+
+def on_own_grid(node: OnnxNode, data: Expr) -> Quantized:
+    """Return floats as ints of the grid that DynamicQuantizeLinear finds for them.
+
+    It has 256 points from the least number to the largest one, and 0 is one of them.
+    """
+    zero, last = node.scalar(0, data), node.scalar(255, data)
+    low, high = op.minimum(op.min(data), zero), op.maximum(op.max(data), zero)
+    least = node.scalar(
+        float(np.finfo("float32").tiny), data
+    )  # where all numbers are 0
+    scale = op.maximum(op.divide(op.subtract(high, low), last), least)
+    point = op.clip(op.round(op.divide(op.negative(low), scale)), 0, 255)
+    ints = op.round(op.divide(data, scale))
+    ints = op.maximum(op.negative(point), op.minimum(op.subtract(last, point), ints))
+    return Quantized(op.cast(ints, "int16"), scale)
 
 
 def _mat_mul_integer(node: OnnxNode) -> Expr:
-    a = _centred(node, 0, 2, rows=True)
-    return product_of(node, a, _centred(node, 1, 3, rows=False), "int32")
+    a = centred(node, node.input(0), node.optional(2), rows=True)
+    b = centred(node, node.input(1), node.optional(3), rows=False)
+    return product_of(node, a, b, "int32")
 
 
 def _q_linear_mat_mul(node: OnnxNode) -> Expr:
-    a, b = _centred(node, 0, 2, rows=True), _centred(node, 3, 5, rows=False)
+    a = centred(node, node.input(0), node.optional(2), rows=True)
+    b = centred(node, node.input(3), node.optional(5), rows=False)
     total = op.cast(product_of(node, a, b, "int32"), "float32")
     return _requantized(node, total, node.input(1), node.input(4), 6)
 

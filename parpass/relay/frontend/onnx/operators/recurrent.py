@@ -16,6 +16,7 @@ from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators import elementwise
 from parpass.relay.frontend.onnx.operators.axes import element
+from parpass.relay.frontend.onnx.operators.quantize import centred, on_own_grid
 
 Activation = Callable[[Expr], Expr]
 _Build = Callable[[OnnxNode, Expr, float, float], Expr]
@@ -90,6 +91,39 @@ def _clipped(
 
 
 States = tuple[Expr, ...]
+Product = Callable[[Expr], Expr]
+"""Returns the product of rows and the weights of gates."""
+
+Products = Callable[[OnnxNode, int, int, int], list[Product]]
+"""Returns products by the weights that a node has as an input, in a direction.
+
+The last argument is the number of parts that the gates are in.
+"""
+
+
+def _products(node: OnnxNode, index: int, at: int, parts: int) -> list[Product]:
+    weight = element(node.input(index), at)
+    return [partial(op.nn.dense, weight=one) for one in _parts(weight, parts, 0)]
+
+
+def _products_of_bytes(
+    node: OnnxNode, index: int, at: int, parts: int
+) -> list[Product]:
+    """The weights have a column for each gate, and behind all inputs their scales.
+
+    What they are multiplied by is quantized each time.
+    """
+    scale, point = (element(node.input(6 + 2 * index + more), at) for more in (0, 1))
+    ints = centred(node, element(node.input(index), at), point, rows=False)
+    weight = op.transpose(ints, (1, 0))
+
+    def product(rows: Expr) -> Expr:
+        quantized = on_own_grid(node, rows)
+        total = op.nn.dense(quantized.ints, weight, out_dtype="int32")
+        factor = op.multiply(quantized.scale, scale)
+        return op.multiply(op.cast(total, "float32"), factor)
+
+    return [product]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +131,14 @@ class _Weights:
     """The weights of one direction.
 
     Attributes:
-        recurrent: The weights of the hidden state, by parts of the gates.
+        recurrent: The products of the hidden state, by parts of the gates.
         late_bias: The bias of the hidden state that is not in what goes into steps: of
             the last gate, where GRU resets after the product.
         peepholes: The weights with which LSTM's gates read the cell.
         is_variant: Whether LSTM couples two gates, or GRU resets after the product.
     """
 
-    recurrent: Sequence[Expr]
+    recurrent: Sequence[Product]
     late_bias: Expr | None
     peepholes: Sequence[Expr] | None
     activations: Sequence[Activation]
@@ -115,22 +149,26 @@ Step = Callable[[OnnxNode, _Weights, Sequence[Expr], States], States]
 
 
 def _recurrent(
-    step: Step, gates: int, count: int, default: Sequence[str], parts: int = 1
+    step: Step,
+    count: int,
+    default: Sequence[str],
+    parts: int = 1,
+    products: Products = _products,
 ) -> Converter:
     """Return the converter of a layer.
 
     Args:
         step: Gives the next states, the hidden one first, of what goes into the gates
             and the last states.
-        gates: How many gates the weights have.
         count: How many states there are.
         default: The activations of one direction.
         parts: In how many parts a step is given the gates: those of a part are computed
             together.
+        products: Multiplies by the weights.
     """
 
     def convert(node: OnnxNode) -> TupleWrapper:
-        layer = _Layer(node, step, gates, count, parts)
+        layer = _Layer(node, step, count, parts, products)
         return layer.run(default)
 
     return convert
@@ -140,12 +178,17 @@ class _Layer:
     """The steps of a layer in one direction, or in both."""
 
     def __init__(
-        self, node: OnnxNode, step: Step, gates: int, count: int, parts: int
+        self,
+        node: OnnxNode,
+        step: Step,
+        count: int,
+        parts: int,
+        products: Products,
     ) -> None:
         self._node = node
         self._step = step
-        self._gates = gates
         self._parts = parts
+        self._products = products
         self._batch_first = node.integer("layout", 0) != 0
         flags = (
             node.integer(one, 0) for one in ("input_forget", "linear_before_reset")
@@ -165,9 +208,9 @@ class _Layer:
             raise node.fault(
                 f"direction is '{self._direction}', which ONNX does not know"
             )
-        self._weight = node.of_rank(3, node.input(1), "W")
-        self._recurrence = node.of_rank(3, node.input(2), "R")
-        self._hidden = node.shape(self._recurrence)[2]
+        node.of_rank(3, node.input(1), "W")
+        _, *sides = node.shape(node.of_rank(3, node.input(2), "R"))
+        self._hidden = min(sides)  # the other one has all gates
         if node.integer("hidden_size", self._hidden) != self._hidden:
             raise node.fault(
                 f"hidden_size differs from that of the weights, {self._hidden}"
@@ -225,7 +268,8 @@ class _Layer:
         node, parts = self._node, self._parts
         length, batch, size = node.shape(data)
         rows = op.reshape(data, (length * batch, size))
-        inputs = _parts(op.nn.dense(rows, element(self._weight, at)), parts)
+        (product,) = self._products(node, 1, at, 1)
+        inputs = _parts(product(rows), parts)
         bias, late = node.optional(3), None
         if bias is not None:
             first, second = (_parts(one, parts) for one in _parts(element(bias, at), 2))
@@ -237,7 +281,7 @@ class _Layer:
         peepholes = None
         if len(self._initial) == 2 and node.optional(7) is not None:
             peepholes = _parts(element(node.input(7), at), 3)
-        recurrent = _parts(element(self._recurrence, at), parts, 0)
+        recurrent = self._products(node, 2, at, parts)
         weights = _Weights(recurrent, late, peepholes, functions, self._is_variant)
         by_steps = (_parts(one, length, 0) for one in inputs)
         return weights, list(zip(*by_steps, strict=True))
@@ -276,7 +320,7 @@ def _rnn_step(
 
 def _sum(weights: _Weights, inputs: Sequence[Expr], hidden: Expr, part: int) -> Expr:
     """Return what goes into gates that see nothing but input and hidden state."""
-    return op.add(inputs[part], op.nn.dense(hidden, weights.recurrent[part]))
+    return op.add(inputs[part], weights.recurrent[part](hidden))
 
 
 def _lstm_step(
@@ -306,7 +350,7 @@ def _gru_step(
     gate, candidate = weights.activations
     update, reset = (gate(_sum(weights, inputs, hidden, part)) for part in (0, 1))
     if weights.is_variant:
-        seen = op.nn.dense(hidden, weights.recurrent[2])
+        seen = weights.recurrent[2](hidden)
         if weights.late_bias is not None:
             seen = op.add(seen, weights.late_bias)
         new = candidate(op.add(inputs[2], op.multiply(reset, seen)))
@@ -316,8 +360,13 @@ def _gru_step(
     return (op.add(op.multiply(rest, new), op.multiply(update, hidden)),)
 
 
+_LSTM = _lstm_step, 2, ("Sigmoid", "Tanh", "Tanh")
+
 RECURRENT: dict[str, Converter] = {
-    "GRU": _recurrent(_gru_step, 3, 1, ("Sigmoid", "Tanh"), 3),
-    "LSTM": _recurrent(_lstm_step, 4, 2, ("Sigmoid", "Tanh", "Tanh")),
-    "RNN": _recurrent(_rnn_step, 1, 1, ("Tanh",)),
+    "GRU": _recurrent(_gru_step, 1, ("Sigmoid", "Tanh"), 3),
+    "LSTM": _recurrent(*_LSTM),
+    "RNN": _recurrent(_rnn_step, 1, ("Tanh",)),
+    "com.microsoft::DynamicQuantizeLSTM": _recurrent(
+        *_LSTM, products=_products_of_bytes
+    ),
 }

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from parpass.relay.transform import InferType
 from tests.support.onnx.models import (
     Array,
     assert_agrees,
@@ -72,6 +73,16 @@ def test_each_row_and_column_may_have_a_zero_point() -> None:
     wide = [one.astype("int32") for one in (a, b, rows, columns)]
     wanted = (wide[0] - wide[2][:, None]) @ (wide[1] - wide[3])
     assert found.tolist() == wanted.tolist()
+
+
+def test_bytes_whose_zero_point_is_0_remain_bytes() -> None:
+    a, b = whole(2, 3), whole(3, 4, low=-128, high=128, dtype="int8")
+    zeros = np.array(3, "uint8"), np.zeros(4, "int8")
+    model = one_node("MatMulInteger", a, b, *zeros, known=(1, 2, 3), opset=10)
+    mod = imported(model)
+    assert "Tensor[(4, 3), int8]" in str(InferType()(mod))
+    wanted = (a.astype("int32") - 3) @ b.astype("int32")
+    assert evaluate(mod, a).tolist() == wanted.tolist()
 
 
 def product_of_quantized(b: Array, scale: Array, axis: int = 1) -> onnx.ModelProto:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,14 +62,24 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def lstm(data: Array, peepholes: Array, *, coupled: bool) -> Array:
-    """Return all hidden states, by the equations of ONNX's page."""
-    w, r, b = (one[0] for one in weights("LSTM").values())
+def lstm(
+    data: Array,
+    peepholes: Array,
+    *,
+    coupled: bool = False,
+    given: Sequence[Array] | None = None,
+    seen: Callable[[Array], Array] = lambda rows: rows,
+) -> Array:
+    """Return all hidden states, by the equations of ONNX's page.
+
+    `given` are the weights of a direction, `seen` what is multiplied in place of rows.
+    """
+    w, r, b = given or [one[0] for one in weights("LSTM").values()]
     p_i, p_o, p_f = np.split(peepholes[0], 3)
     hidden = cell = np.zeros((data.shape[1], HIDDEN), "float32")
     steps: list[Array] = []
-    for x in data:
-        i, o, f, c = np.split(x @ w.T + hidden @ r.T + b[:20] + b[20:], 4, -1)
+    for x in seen(data):
+        i, o, f, c = np.split(x @ w.T + seen(hidden) @ r.T + b[:20] + b[20:], 4, -1)
         i, f = sigmoid(i + p_i * cell), sigmoid(f + p_f * cell)
         cell = (1 - i if coupled else f) * cell + i * np.tanh(c)
         hidden = sigmoid(o + p_o * cell) * np.tanh(cell)
@@ -170,6 +180,101 @@ def test_what_onnx_does_not_know_is_a_fault() -> None:
         imported(layer("LSTM", activations=["Tanh"]))
     with pytest.raises(MalformedModelError, match="direction is 'sideways'"):
         imported(layer("RNN", direction="sideways"))
+
+
+def on_grid(rows: Array) -> Array:
+    """Return numbers next to those given, of the grid of DynamicQuantizeLinear."""
+    low, high = min(rows.min(), 0), max(rows.max(), 0)
+    scale = (high - low) / np.float32(255) or np.float32(1)
+    point = np.clip(np.rint(-low / scale), 0, 255)
+    return (np.clip(np.rint(rows / scale) + point, 0, 255) - point) * scale
+
+
+def quantized(
+    dtype: str, columns: int, directions: int = 1, data: Array = X, **more: Array
+) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """Return a quantized layer, with scales for all or for each column; its weights."""
+    low = 0 if dtype == "uint8" else -128
+    whole = np.random.default_rng(5).integers
+    shapes = {"W": (directions, SIZE, 20), "R": (directions, HIDDEN, 20)}
+    given = {name: whole(low, low + 256, shape) for name, shape in shapes.items()}
+    given = {name: one.astype(dtype) for name, one in given.items()}
+    given["B"] = weights("LSTM", directions)["B"]
+    scales = (directions, *(() if columns == 1 else (columns,)))
+    for name in "WR":
+        given[f"{name}_scale"] = 0.01 + 0.01 * np.abs(random(*scales, seed=7))
+        given[f"{name}_zero"] = whole(low + 120, low + 136, scales).astype(dtype)
+    given |= more
+    order = ("W", "R", "B", "lens", "h0", "c0", "P")
+    scaling = ("W_scale", "W_zero", "R_scale", "R_zero")
+    names = ["X", *(one if one in given else "" for one in (*order, *scaling))]
+    node = helper.make_node(
+        "DynamicQuantizeLSTM",
+        names,
+        ["Y", "H", "C"],
+        domain="com.microsoft",
+        hidden_size=HIDDEN,
+        direction="bidirectional" if directions == 2 else "forward",
+    )
+    model = graph_model([node], {"X": data}, ["Y", "H", "C"], known=given, opset=14)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return model, given
+
+
+def meant(given: dict[str, Array], at: int) -> list[Array]:
+    """Return the weights of a direction as numbers, as LSTM has them."""
+    found = [
+        (given[name][at].astype("float32") - given[f"{name}_zero"][at])
+        * given[f"{name}_scale"][at]
+        for name in "WR"
+    ]
+    return [*(one.T for one in found), given["B"][at]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("columns", [1, 20])
+def test_a_quantized_layer_multiplies_bytes_that_are_next_to_its_numbers(
+    dtype: str, columns: int
+) -> None:
+    none = np.zeros((1, 3 * HIDDEN), "float32")
+    model, given = quantized(dtype, columns)
+    assert str(imported(model)).count('out_dtype="int32"') == 1 + LENGTH
+    steps, hidden, _ = run(model)
+    wanted = lstm(X, none, given=meant(given, 0), seen=on_grid)
+    np.testing.assert_allclose(steps, wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(steps[-1], hidden)
+    exact = lstm(X, none, given=meant(given, 0))
+    assert 1e-4 < np.abs(steps - exact).max() < 0.1
+
+
+def test_both_directions_of_a_quantized_layer_have_weights_of_their_own() -> None:
+    model, given = quantized("int8", 1, 2)
+    steps, *_ = run(model)
+    none = np.zeros((1, 3 * HIDDEN), "float32")
+    for at, data in enumerate((X, X[::-1])):
+        wanted = lstm(data, none, given=meant(given, at), seen=on_grid)
+        found = steps[:: 1 if at == 0 else -1, at : at + 1]
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_quantized_layer_has_peepholes_and_lengths_as_others_have() -> None:
+    peepholes = random(1, 3 * HIDDEN, seed=4)
+    model, given = quantized("int8", 1, P=peepholes)
+    wanted = lstm(X, peepholes, given=meant(given, 0), seen=on_grid)
+    np.testing.assert_allclose(run(model)[0], wanted, rtol=1e-4, atol=1e-6)
+    lengths = np.array([LENGTH] * BATCH, "int32")
+    lengths[1] = 1
+    steps, hidden, _ = run(quantized("int8", 1, lens=lengths)[0])
+    assert not steps[1:, :, 1].any()
+    np.testing.assert_array_equal(hidden[:, 1], steps[0, :, 1])
+
+
+def test_a_quantized_layer_without_scales_is_a_fault() -> None:
+    model, _ = quantized("int8", 1)
+    (node,) = model.graph.node
+    del node.input[8:]
+    with pytest.raises(MalformedModelError, match="expected an input number 9, got no"):
+        imported(model)
 
 
 @pytest.mark.stress
