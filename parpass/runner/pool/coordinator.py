@@ -322,9 +322,6 @@ class _StageRun:
                 pass
         return ()
 
-    def _on_end(self, job: int, answer: Future[bytes]) -> None:
-        self._ended.put((job, answer))
-
     def _withdraw_jobs(self) -> Withdrawn:
         """Withdraw the jobs that no worker has begun, and return them."""
         withdraw = self._executor.withdraw
