@@ -227,11 +227,15 @@ class Elementary:
         lanes = data_type(mask.dtype).lanes
         if lanes == 1:
             return mask
-        even, odd = (
-            Shuffle((mask,), tuple(IntImm("int32", at) for at in range(by, lanes, 2)))
-            for by in (0, 1)
+        even = range(0, lanes, 2)
+        odd = [
+            min(at + 1, lanes - 1) for at in even
+        ]  # the last one again, if it is left
+        halves = (
+            Shuffle((mask,), tuple(IntImm("int32", at) for at in half))
+            for half in (even, odd)
         )
-        return self._any(self._named(logical_or(even, odd), "any"))
+        return self._any(self._named(logical_or(*halves), "any"))
 
     # Logarithms.
 

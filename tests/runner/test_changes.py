@@ -20,10 +20,10 @@ from parpass.transform import (
 )
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
+from tests.runner.printed_program import PRINTING, PrintedProgram
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
-from tests.support.toy.printed import PRINTING, PrintedProgram
 from tests.support.toy.texts import change_of
 from tests.support.watching import ChangeLog, serially, told
 
