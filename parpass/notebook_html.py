@@ -42,9 +42,9 @@ def _diff_line(line: str) -> str:
     return f'<div style="background:{colour}">{escape(line) or "&nbsp;"}</div>'
 
 
-def page(html: str, height: str = "42em") -> str:
+def page(html: str) -> str:
     """Return a whole page as a frame of a notebook."""
-    style = f"width:100%;height:{height};border:0"
+    style = "width:100%;height:42em;border:0"
     return f'<iframe style="{style}" srcdoc="{escape(html)}"></iframe>'
 
 

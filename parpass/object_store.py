@@ -224,9 +224,6 @@ class ObjectStore:
             if free >= _MUCH:
                 self._table().compact(Patience(_WAITING_SECONDS))
 
-    def size(self) -> StoreSize:
-        return self._read(_size, StoreSize(0, 0))
-
     def state(self, *, verify: bool = False) -> StoreState:
         """Return what there is to say, without a warning, and change nothing.
 

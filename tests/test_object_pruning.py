@@ -98,7 +98,7 @@ def test_a_file_that_is_pruned_becomes_small(tmp_path: Path):
     store.put({f"{at}": bytes(50_000) for at in range(20)})
     large = path.stat().st_size
     store.drop_old()  # as runs do, which put in others at once
-    assert (path.stat().st_size, store.size().objects) == (large, 1)
+    assert (path.stat().st_size, store.state().size.objects) == (large, 1)
     store.drop_old(50_000)
     assert path.stat().st_size < large / 10
-    assert store.size().objects == 1
+    assert store.state().size.objects == 1

@@ -38,11 +38,11 @@ def test_what_is_put_in_is_there_for_another_one(tmp_path: Path):
     assert not store.folder.exists()  # nothing is made by looking
     store.put({"a": b"1", "b": b"22"})
     assert ObjectStore(store.folder).get(["a", "b", "c"]) == {"a": b"1", "b": b"22"}
-    assert store.size() == StoreSize(2, 3)
+    assert store.state().size == StoreSize(2, 3)
     assert store.folder.stat().st_mode & 0o777 == 0o700
     assert (store.folder / "objects.sqlite").stat().st_mode & 0o777 == 0o600
     assert store.clear() == StoreSize(2, 3)
-    assert store.size() == store.clear() == StoreSize(0, 0)
+    assert store.state().size == store.clear() == StoreSize(0, 0)
 
 
 DAMAGES = {
@@ -85,7 +85,7 @@ def test_objects_under_digests_of_an_older_form_are_not_there(tmp_path: Path):
     store = ObjectStore(tmp_path)
     assert (store.get("a"), store.state(verify=True)) == ({}, StoreState())
     store.put({"b": b"1"})
-    assert (store.get("ab"), store.size()) == ({"b": b"1"}, StoreSize(1, 1))
+    assert (store.get("ab"), store.state().size) == ({"b": b"1"}, StoreSize(1, 1))
 
 
 OBJECTS = {key: f"object {key}".encode() * 5 for key in ("0a" * 32, "0b" * 32)}
@@ -188,7 +188,7 @@ def is_as_empty(store: ObjectStore) -> bool:
     can_keep = store.drop_old()
     store.put({"b": b"1"})
     store.put_missing({"b": b"1"})
-    return not (found or can_keep or any(store.size()))
+    return not (found or can_keep or any(store.state().size))
 
 
 @pytest.mark.parametrize("what", UNUSABLE)
@@ -224,7 +224,7 @@ def test_a_folder_that_cannot_be_looked_into_is_as_good_as_none(tmp_path: Path):
     store = ObjectStore(tmp_path / ("x" * 300))  # for root, too
     with pytest.warns(SlowerRunWarning, match=r"cannot be used.*name too long"):
         assert store.get("a") == {}
-    assert store.size() == StoreSize(0, 0)
+    assert store.state().size == StoreSize(0, 0)
 
 
 def test_where_there_are_no_permissions_each_folder_is_used(

@@ -22,6 +22,7 @@ class _Operator(NamedTuple):
         attributes: Its attributes.
         goal: How many times the time of the other it may take.
         dtype: That of all tensors.
+        constants: Further inputs; None for one that is not given.
     """
 
     name: str
@@ -30,14 +31,26 @@ class _Operator(NamedTuple):
     attributes: dict[str, Any]
     goal: float
     dtype: str = "float32"
+    constants: Sequence[Any] = ()
 
     def __str__(self) -> str:
         dtype = "" if self.dtype == "float32" else f"{self.dtype} "
         what = f"{self.name} of {dtype}{'x'.join(map(str, self.data))}"
         if self.weights:
             what += f" by {'x'.join(map(str, self.weights[0]))}"
+        for one in self.constants:
+            if one is not None:
+                what += f" by {'x'.join(f'{length:g}' for length in np.ravel(one))}"
         given = [f"{name} {value}" for name, value in self.attributes.items()]
         return ", ".join([what, *given])
+
+
+def _resize(
+    data: tuple[int, ...], scale: float, mode: str, rule: str, **how: Any
+) -> _Operator:
+    scales = np.array([1, 1, scale, scale], "float32")
+    how = {"mode": mode, "coordinate_transformation_mode": rule, **how}
+    return _Operator("Resize", data, [], how, 2, constants=[None, scales])
 
 
 def _conv(
@@ -109,6 +122,14 @@ _OPERATORS = (
     _Operator("GlobalMaxPool", (1, 512, 14, 14), [], {}, 1),
     _Operator("MaxPool", (1, 64, 56, 56), [], {**_PADDED, **_EVERY_OTHER}, 2),
     _Operator("AveragePool", (1, 64, 56, 56), [], {**_PADDED, **_EVERY_OTHER}, 2),
+    _Operator("Transpose", (512, 768), [], {"perm": [1, 0]}, 2),
+    _Operator("Transpose", _IMAGES, [], {"perm": [0, 2, 3, 1]}, 2),
+    _Operator("Tile", (64, 1, 128), [], {}, 2, constants=[np.array([1, 16, 2])]),
+    _Operator("Trilu", (512, 512), [], {"upper": 0}, 2),
+    _Operator("Pow", (256, 256), [], {}, 2, constants=[np.float32(2)]),
+    _Operator("Sin", (256, 256), [], {}, 2),
+    _resize(_IMAGES, 2, "nearest", "asymmetric", nearest_mode="floor"),
+    _resize(_IMAGES, 2, "linear", "half_pixel"),
 )
 
 _OF_HALVES = 1e-3  # how far half floats may be apart: two of their last digits
@@ -146,6 +167,10 @@ def _model(operator: _Operator) -> tuple[Any, dict[str, Any]]:
         for at, shape in enumerate(operator.weights)
     ]
     names = ["x", *(one.name for one in weights)]
+    for at, one in enumerate(operator.constants):
+        names.append("" if one is None else f"c{at}")
+        if one is not None:
+            weights.append(numpy_helper.from_array(np.asarray(one), names[-1]))
     node = helper.make_node(operator.name, names, ["y"], **operator.attributes)
     kind = helper.np_dtype_to_tensor_dtype(dtype)
     graph = helper.make_graph(

@@ -51,8 +51,8 @@ def lowering(target: Any = None, kept: CompiledFuncCache | None = None) -> Seque
     checks = checks_bounds(context)
     passes: list[Pass] = [
         StorageFlatten(create_bound_attribute=True) if checks else FlattenBuffer(),
-        LowerElementary(),
         VectorizeLoop(enable_vectorize=not context.config.get(_DISABLE_VECTORIZE)),
+        LowerElementary(),
         UnrollLoop(),
         RewriteUnsafeSelect(),
         *([InstrumentBoundCheckers()] if checks else []),

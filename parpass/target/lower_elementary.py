@@ -3,8 +3,10 @@
 So results are the same on every machine, and in vectors. The functions of float64 are
 expressions that are good enough to be rounded to float32. There are no calls, branches
 or tables in them, and nothing that a vector cannot do: an int is taken from a float by
-its bits, where it stands when a large float has been added. How powers of two are split
-off is as in Muller, "Elementary Functions" (2016), chapters 5 and 11.
+its bits, where it stands when a large float has been added. How powers of two, and
+quarters of a turn, are split off is as in Muller, "Elementary Functions" (2016),
+chapters 5 and 11. The exception is sines and cosines beyond 2**20, where float64 has
+not enough digits to count quarters: for vectors with such a number C's are called.
 
 In the functions of `FUSED`, products are fused with sums on machines that can do so.
 The result then differs as float64, but not once it is rounded to float32: a test tries
@@ -31,12 +33,25 @@ from parpass.target.elementary_polynomials import (
 )
 from parpass.tir.analysis.function_contents import contents
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Cast, Let, PrimExpr, Select, Var
+from parpass.tir.expr import (
+    Broadcast,
+    Call,
+    Cast,
+    FloatImm,
+    IntImm,
+    Let,
+    PrimExpr,
+    Select,
+    Shuffle,
+    Var,
+)
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import (
     add,
+    bitwise_and,
     cast_to,
     const,
+    if_then_else,
     left_shift,
     logical_or,
     right_shift,
@@ -50,6 +65,14 @@ from parpass.transform import PassContext, PassInfo, register_pass
 _LN2 = math.log(2)
 _LOG2_E = float.fromhex("0x1.71547652b82f8p+0")  # nearly; see above
 _SINH = [1 / math.factorial(at) for at in range(1, 14, 2)]
+_SIN = [(-1) ** (at // 2) / math.factorial(at) for at in range(1, 12, 2)]
+_COS = [(-1) ** (at // 2) / math.factorial(at) for at in range(0, 13, 2)]
+# Their sum is pi / 2. Products of the first two with numbers below 2**20 are exact.
+_QUARTER_TURN = [
+    *map(float.fromhex, ("0x1.921fb544p+0", "0x1.0b4611a6p-34")),
+    float.fromhex("0x1.3198a2e037073p-69"),
+]
+_FAR = 2.0**20  # from where on a function of C's library knows how many turns it is
 _LAST_IS_ONE = 1.5 * 2.0**52  # at which neighbours of float64 differ by one
 _ITS_BITS = 0x4338000000000000
 _MANTISSA = 52  # bits
@@ -169,6 +192,51 @@ class Elementary:
         near = x * self._polynomial(square, _SINH)
         return Select(self._size(x) < self._const(1), near, far)
 
+    # Waves.
+
+    def _sin(self, x: PrimExpr) -> PrimExpr:
+        return self._wave("sin", x, 0)
+
+    def _cos(self, x: PrimExpr) -> PrimExpr:
+        return self._wave("cos", x, 1)
+
+    def _wave(self, name: str, x: PrimExpr, quarters: int) -> PrimExpr:
+        """Return the sine of so many quarters of a turn more than `x`."""
+        by = self._const(2 / math.pi)
+        shifted = self._named(self._sum(x, by, self._const(_LAST_IS_ONE)), "shifted")
+        whole = self._named(self._whole(shifted), "whole")
+        rest = x
+        for part in _QUARTER_TURN:
+            rest = self._named(rest - whole * self._const(part), "rest")
+        square = self._named(rest * rest, "square")
+        sine = rest * self._polynomial(square, _SIN)
+        cosine = self._polynomial(square, _COS)
+        turned = add(self._bits(shifted), const(quarters, self._ints))
+        is_odd, is_negative = (
+            bitwise_and(turned, const(bit, self._ints)) != const(0, self._ints)
+            for bit in (1, 2)
+        )
+        found = self._named(Select(is_odd, cosine, sine), "found")
+        near = self._named(Select(is_negative, self._const(0) - found, found), "near")
+        is_far = self._named(self._size(x) >= self._const(_FAR), "is_far")
+        far = Call(self._dtype, Op.get(f"tir.{name}"), (x,))
+        return if_then_else(self._any(is_far), Select(is_far, far, near), near)
+
+    def _any(self, mask: Var) -> Var:
+        """Return whether a lane is true."""
+        lanes = data_type(mask.dtype).lanes
+        if lanes == 1:
+            return mask
+        even = range(0, lanes, 2)
+        odd = [
+            min(at + 1, lanes - 1) for at in even
+        ]  # the last one again, if it is left
+        halves = (
+            Shuffle((mask,), tuple(IntImm("int32", at) for at in half))
+            for half in (even, odd)
+        )
+        return self._any(self._named(logical_or(*halves), "any"))
+
     # Logarithms.
 
     def _parts(self, x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
@@ -247,6 +315,12 @@ class Elementary:
         is_none = logical_or(x != x, y != y)
         return Select(always, one, Select(is_none, none, of_unlike_one))
 
+    def _square(self, x: PrimExpr) -> PrimExpr:
+        return x * x
+
+    def _cube(self, x: PrimExpr) -> PrimExpr:
+        return x * x * x
+
     def _floor(self, x: PrimExpr) -> PrimExpr:
         return Call(self._dtype, Op.get("tir.floor"), (x,))
 
@@ -257,11 +331,12 @@ MOST_ULP = 0.6
 
 FUNCTIONS = (
     *("cosh", "erf", "exp", "exp10", "exp2", "hypot", "log", "log10", "log1p", "log2"),
-    *("pow", "sigmoid", "sinh", "tanh"),
+    *("cos", "pow", "sigmoid", "sin", "sinh", "tanh"),
 )
 # Those in which products may be fused with sums.
 FUSED = frozenset({"erf", "exp", "exp2", "sigmoid", "tanh"})
 _LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
+_POWERS = {2.0: "square", 3.0: "cube"}  # by the exponent
 
 
 @register_pass("parpass.LowerElementary")
@@ -279,7 +354,7 @@ class LowerElementary(PrimFuncPass):
     The result needs no library, is the same to the bit on every machine, and is
     vectorised with its loop. It is computed in float64 and rounded once, so it is off
     by at most 0.6 units in the last place. Calls on float64, and other functions, stay
-    calls of C's math library.
+    calls of C's math library, as do sines and cosines of numbers beyond 2**20.
     """
 
     pass_info = PassInfo(0, "target.LowerElementary")
@@ -307,5 +382,15 @@ class ElementaryLowerer(StmtExprMutator):
         kind = data_type(new.dtype)
         if name is None or not kind.is_floating or kind.bits > 32:
             return new
+        args = new.args
+        if name == "pow" and (power := _POWERS.get(_constant(args[1]))):
+            name, args = power, args[:1]
         functions = Elementary(kind.lanes)
-        return Cast(new.dtype, functions.compute(name, new.args), new.span)
+        return Cast(new.dtype, functions.compute(name, args), new.span)
+
+
+def _constant(expr: PrimExpr) -> float:
+    """Return the value of a constant, or of a vector of one; NaN of anything else."""
+    if isinstance(expr, Broadcast | Cast):
+        return _constant(expr.value)
+    return expr.value if isinstance(expr, FloatImm) else math.nan

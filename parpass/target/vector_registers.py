@@ -7,6 +7,9 @@ from typing import NamedTuple
 from parpass.target.target import Target
 from parpass.tir.data_type import data_type
 
+# From one lane to the next: up to that loads are of whole vectors, which are shuffled.
+LONGEST_STRIDE = 4
+
 
 class VectorRegisters(NamedTuple):
     """The registers of a target.

@@ -14,10 +14,8 @@ else a run encodes and decodes.
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import time
-import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +30,7 @@ from parpass.transform.codecs import BlobSink, LargeValue, StoreCodec
 from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_difference import function_difference
 from parpass.transform.gc_pause import gc_paused
+from parpass.transform.identity_memo import IdentityMemo
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
@@ -103,35 +102,26 @@ class FoundMutability:
     ) -> None:
         self._encode, self._decode = encode, decode
         self._is_pickled = is_pickled
-        # By `id`: a reference, as ids are reused, and the bytes; None if it is frozen.
-        self._known: dict[int, tuple[weakref.ref[Any], bytes | None]] = {}
+        self._known = IdentityMemo[bytes]()  # of those that are not frozen
+        self._frozen = IdentityMemo[bool]()
         self._expects_change = False  # as of the function before
         self.seconds = 0.0
 
     def is_frozen(self, function: Any) -> bool:
-        known = self._known.get(id(function))
-        if known is not None and known[0]() is function:
-            return known[1] is None
-        found = is_frozen(function)
-        if found:
-            self._note(function, None)
+        found = self._frozen.get(function)
+        if found is None:
+            found = self._known.get(function) is None and is_frozen(function)
+            if found:
+                self._frozen.put(function, found)
         return found
 
     def encoded(self, function: Any) -> bytes:
         """Return the encoded form of a function of the run, which stays unchanged."""
-        known = self._known.get(id(function))
-        if known is not None and known[1] is not None and known[0]() is function:
-            return known[1]
-        encoded = self._encode(function)
-        self._note(function, encoded)
+        encoded = self._known.get(function)
+        if encoded is None:
+            encoded = self._encode(function)
+            self._known.put(function, encoded)
         return encoded
-
-    def _note(self, function: Any, encoded: bytes | None) -> None:
-        number = id(function)
-        forget = self._known.pop
-        with contextlib.suppress(TypeError):  # no weak references: checked each time
-            reference = weakref.ref(function, lambda _: forget(number, None))
-            self._known[number] = reference, encoded
 
     def fingerprint(self, function: Any) -> bytes:
         return self._encode(function)
@@ -158,7 +148,7 @@ class FoundMutability:
         """Return a copy that the run keeps unchanged."""
         kept = self.to_change(function, mod)
         if kept is not function:
-            self._note(kept, self.encoded(function))
+            self._known.put(kept, self.encoded(function))
         return kept
 
     def call(self, function: Any, mod: Any, body: Callable[[Any], Any]) -> Any:
@@ -190,7 +180,7 @@ class FoundMutability:
             self._expects_change = not is_same
             if is_same:
                 return function
-            self._note(given, after)
+            self._known.put(given, after)
             return given
         finally:
             self.seconds += time.perf_counter() - began

@@ -139,7 +139,8 @@ _enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=
 def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
     """Enforce the budgets of passes that run in this process within the block.
 
-    `enforcer` returns the block around a body that has a budget, as `interrupting`.
+    `enforcer` returns the block around a body that has a budget: `in_worker`, say, or
+    `interrupting`.
     """
     token = _enforcer.set(enforcer)
     try:
@@ -231,13 +232,11 @@ def run_within(
     name: str,
     function: Any,
     body: Callable[[], Any],
-    enforcer: Enforcer | None = None,
     on_retry: Callable[[], object] = int,
 ) -> Any:
     """Return the result of a pass body on a function, under a budget.
 
     Each attempt has the whole budget. `function` is the result if the pass is skipped.
-    `enforcer` returns the block around the body, unless `enforcing_budgets` does;
     `on_retry` is called before a second attempt.
 
     Raises:
@@ -252,7 +251,7 @@ def run_within(
         inner.pass_name, inner.function_name = pass_name, name
         try:
             with recording(inner):
-                result = _run_limited(budget, pass_name, name, body, enforcer)
+                result = _run_limited(budget, pass_name, name, body)
         except Exception as error:
             # These are faults of the program, not of the pass.
             is_final = isinstance(error, DiagnosticError) and error.is_rendered
@@ -279,13 +278,9 @@ def report_skipped(pass_name: str, name: str, reason: str) -> None:
 
 
 def _run_limited(
-    budget: Budget,
-    pass_name: str,
-    name: str,
-    body: Callable[[], Any],
-    enforcer: Enforcer | None,
+    budget: Budget, pass_name: str, name: str, body: Callable[[], Any]
 ) -> Any:
-    enforcer = _enforcer.get() or enforcer
+    enforcer = _enforcer.get()
     cause: Exception | None = None
     result = None
     with _Meter(budget) as meter:

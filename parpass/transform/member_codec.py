@@ -13,7 +13,6 @@ import copyreg
 import io
 import pickle
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
@@ -21,9 +20,9 @@ from typing import Any, cast
 from parpass.source import Source
 from parpass.transform import by_value
 from parpass.transform.codecs import BlobSink
+from parpass.transform.identity_memo import IdentityMemo
 
 _PROTOCOL = 5  # of pickle
-_MOST_MODULES = 256  # that are known before dead ones are dropped
 
 
 class _Decoding(threading.local):
@@ -61,7 +60,7 @@ class MemberCodec:
     """
 
     def __init__(self) -> None:
-        self._modules: dict[int, weakref.ref[Any]] = {}
+        self._modules = IdentityMemo[bool]()
         self._types = set[type[Any]]()
         # Classes and functions that have no name in an imported module.
         self._code: list[Any] | None = None
@@ -70,24 +69,13 @@ class MemberCodec:
 
     def note(self, mod: Any) -> None:
         """Note that a value is a module of the run."""
-        if self.knows(mod):
-            return
-        try:
-            reference = weakref.ref(mod)
-        except TypeError:  # then functions that refer to it are encoded with it
-            return
-        if len(self._modules) >= _MOST_MODULES:
-            alive = [
-                (at, one) for at, one in self._modules.items() if one() is not None
-            ]
-            self._modules = dict(alive)
-        self._modules[id(mod)] = reference
-        self._types.add(cast("type[Any]", type(mod)))
+        # Functions that refer to one that cannot be noted are encoded with it.
+        if not self.knows(mod) and self._modules.put(mod, True):
+            self._types.add(cast("type[Any]", type(mod)))
 
     def knows(self, value: Any) -> bool:
         """Return whether a value is a module of the run."""
-        known = self._modules.get(id(value))
-        return known is not None and known() is value
+        return self._modules.get(value) is not None
 
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         """Pickle a function without its module."""

@@ -80,11 +80,11 @@ def test_a_kernel_that_kills_in_code_generation_is_named_and_the_others_are_kept
     assert "erf" in error.function
     assert folders() <= before
     assert comes_down_to(len(children))
-    kept = store.size().objects
+    kept = store.state().size.objects
     reports: list[Any] = []
     lib = built(runner, report=reports.append)
     assert reports[1].functions == 1
-    assert store.size().objects == kept + 1
+    assert store.state().size.objects == kept + 1
     module = GraphModule(lib["default"](tvm.cpu()))
     module.run(x=np.ones((2, 8)), w=np.ones((5, 8)))
     assert np.allclose(module.get_output(0).numpy(), 0.8427008)
@@ -99,7 +99,7 @@ def test_workers_say_nothing_of_a_store_that_is_not_to_be_used(
     assert len(caught) == 1
     store.folder.chmod(0o700)
     built(runner)
-    assert store.size().objects
+    assert store.state().size.objects
 
 
 def test_a_kernel_that_kills_while_it_is_lowered_is_named(runner: Runner):

@@ -89,7 +89,7 @@ def test_what_is_found_below_is_kept_above(tmp_path: Path, server: CacheServer):
     assert server.asked == ["GET"] * 3 + ["PUT"] * 3
     upper = tmp_path / "upper"
     assert recalled(upper, lower=[server.url]) == 3
-    assert ObjectStore(upper).size().objects == 3
+    assert ObjectStore(upper).state().size.objects == 3
     assert recalled(tmp_path / "other", lower=[upper]) == 3
     assert recalled(tmp_path / "other") == 3
     assert len(server.asked) == 9

@@ -41,7 +41,7 @@ KILLED = textwrap.dedent(
     before, after = TEXT, TEXT.replace("negative", "exp")
     expected = made(after)[0]
     made(before, folder / "kept")  # two functions are the same, so times are written
-    most = ObjectStore(folder / "kept").size().nbytes  # so one is dropped
+    most = ObjectStore(folder / "kept").state().size.nbytes  # so one is dropped
     for number in range(first, 1000, step):
         left = folder / str(number)
         shutil.copytree(folder / "kept", left)
@@ -189,14 +189,14 @@ def test_what_is_used_after_a_clock_was_set_back_stays(
     monkeypatch.setattr(object_store, "time", clock)
     clock.time = lambda: 4e9  # in the year 2096
     made(TEXT, tmp_path)
-    most = ObjectStore(tmp_path).size().nbytes + 10
+    most = ObjectStore(tmp_path).state().size.nbytes + 10
     now = TEXT.replace("negative", "exp").replace("add", "subtract")
     for seconds in range(3):
         clock.time = lambda seconds=seconds: 1e9 + seconds
         text, recalled = made(now, tmp_path, max_bytes=most)
         assert text == made(now)[0]
         assert recalled == (3 if seconds else 1)  # the middle function is as before
-    assert ObjectStore(tmp_path).size().nbytes <= most
+    assert ObjectStore(tmp_path).state().size.nbytes <= most
 
 
 def test_a_table_that_is_pruned_while_it_is_used_gives_what_there_is(tmp_path: Path):
@@ -213,5 +213,5 @@ def test_a_table_that_is_pruned_while_it_is_used_gives_what_there_is(tmp_path: P
     assert len(found) == 10
     assert len({text for _, text in found}) == 1
     assert ObjectStore(tmp_path).drop_old(200_000)
-    assert ObjectStore(tmp_path).size() <= StoreSize(50, 200_000)
+    assert ObjectStore(tmp_path).state().size <= StoreSize(50, 200_000)
     assert (tmp_path / "objects.sqlite").stat().st_size < 1_000_000

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import weakref
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -19,12 +17,12 @@ from parpass.transform import (
     PassContext,
     PassInfo,
     Sequential,
-    register_adapter,
 )
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
+from tests.runner.printed_program import PRINTING, PrintedProgram
 from tests.support.runner.pooled import POOLED
-from tests.support.toy.ir import Fn, Program, ToyAdapter, program
+from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
 from tests.support.toy.texts import change_of
 from tests.support.watching import ChangeLog, serially, told
@@ -37,31 +35,6 @@ SETTINGS: list[dict[str, Any]] = [
     {ISOLATED: True},
     {**POOLED, ON_FAILURE: "skip"},
 ]
-
-
-class PrintedProgram(Program):
-    """A module of which is known what was printed."""
-
-
-class PrintingAdapter(ToyAdapter):
-    """Handles such modules."""
-
-    def __init__(self) -> None:
-        self._printed: list[str] = []
-
-    def function_text(self, name: str, function: Fn, mod: Program) -> str:
-        self._printed.append(name)
-        return super().function_text(name, function, mod)
-
-    @contextlib.contextmanager
-    def printing(self) -> Generator[list[str]]:
-        """Yield the names of the functions that are printed in the block."""
-        self._printed = []
-        yield self._printed
-
-
-ADAPTER = PrintingAdapter()
-register_adapter(PrintedProgram, ADAPTER)
 
 
 class Remove(ModulePass):
@@ -130,7 +103,7 @@ def test_each_version_is_printed_once():
     count = 600
     mod = PrintedProgram(program(*range(count)).functions)
     log = ChangeLog()
-    with ADAPTER.printing() as printed:
+    with PRINTING.printing() as printed:
         told(serially, mod, Sequential([Add(1), Keep(), Add(2)]), log)
     assert len(log.changes) == 2 * count
     assert len(printed) == 3 * count
@@ -141,9 +114,9 @@ def test_versions_made_on_demand_are_not_printed_and_those_of_a_batch_not_kept()
     steps = [Add(1), AddFrom("f1")]
     context = PassContext(instruments=[ChangeLog()])
     names = list(mod.functions)
-    work = StageInterpreter(steps, context, ADAPTER, Program(), names, mod.__getitem__)
+    work = StageInterpreter(steps, context, PRINTING, Program(), names, mod.__getitem__)
     cursor = FunctionCursor("f0", 0)
-    with ADAPTER.printing() as printed:
+    with PRINTING.printing() as printed:
         work.run([cursor])
     assert cursor.outcome.function == Fn((2, 6))
     assert printed == ["f0", "f0", "f0"]

@@ -29,7 +29,7 @@ def test_a_large_table_is_pruned_while_it_is_used(tmp_path: Path, report: Report
     for first in range(0, BYTES // OBJECT_BYTES, 1_000):
         numbers = range(first, first + 1_000)
         store.put({f"ballast {at}": at.to_bytes(8) + ballast for at in numbers})
-    assert store.size().nbytes >= 0.99 * BYTES
+    assert store.state().size.nbytes >= 0.99 * BYTES
     users = [process(tmp_path, 100_000) for _ in range(2)]
     firsts = [one.stdout.readline().split()[1] for one in users if one.stdout]
     began = time.monotonic()

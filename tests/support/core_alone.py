@@ -33,7 +33,7 @@ PACKAGES = (
         "tests/test_fork_safety.py",
     ),
     *("tests/test_atomic_files.py", "tests/test_trusted_paths.py"),
-    "tests/test_object_store_read.py",
+    *("tests/test_object_store_read.py", "tests/testing/test_copies_check.py"),
 )
 
 # Files whose imports need what is taken away.

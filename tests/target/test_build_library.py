@@ -113,7 +113,7 @@ def test_functions_that_were_compiled_before_are_recalled(tmp_path: Path):
         cache = FunctionCache(tmp_path, verify=verify)
         assert build(several(), workers=0, cache=cache).image == expected
         assert cache.store is not None
-        assert cache.store.size().objects == 5
+        assert cache.store.state().size.objects == 5
 
 
 def test_what_was_compiled_is_left_alone_by_other_passes():

@@ -89,7 +89,7 @@ def test_what_workers_could_not_keep_is_kept_at_the_end(
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin exclusive")
         mod = passes(once.missing)  # without a word
-    assert store.size().objects == 0
+    assert store.state().size.objects == 0
     once.all_of(mod)
     assert CompileOnce([kernels(1.0, 2.0)], HERE, ObjectStore(tmp_path)).num_known == 2
 

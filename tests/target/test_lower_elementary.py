@@ -12,6 +12,7 @@ import pytest
 from parpass import tir
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.target.lower_elementary import FUNCTIONS, FUSED, MOST_ULP
+from tests.support.special_floats import assert_same_bits
 from tests.support.target.compiled import PLAIN, Elementwise, compiled
 
 
@@ -28,6 +29,7 @@ OF_TWO = {"pow": np.power, "hypot": np.hypot}
 WIDE: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in ("cosh", "exp", "exp2", "log", "log10")},
     **{name: getattr(np, name) for name in ("log1p", "log2", "sinh", "tanh")},
+    **{name: getattr(np, name) for name in ("cos", "sin")},
     "erf": ERF,
     "exp10": exp10,
     "sigmoid": sigmoid,
@@ -78,6 +80,36 @@ def test_functions_of_float32_are_as_near_as_is_said(target: str) -> None:
             assert_near(found, WIDE[name](x.astype("float64")), MOST_ULP)
 
 
+WAVES = ("sin", "cos")
+
+
+def test_waves_are_as_near_where_they_are_least() -> None:
+    x = (np.arange(-(2**20), 2**20, 3) * (np.pi / 2)).astype("float32")
+    made = Elementwise([call(name, "float32") for name in WAVES], "float32")
+    for name, found in zip(WAVES, made.by_machine_code(x), strict=True):
+        assert_near(found, WIDE[name](x.astype("float64")), MOST_ULP)
+
+
+@pytest.mark.parametrize("lanes", [3, 9, 16])
+@pytest.mark.parametrize("target", ["llvm", PLAIN])
+def test_waves_do_not_depend_on_how_far_neighbours_are(target: str, lanes: int) -> None:
+    a, b = (tir.decl_buffer((lanes,), "float32", one) for one in "AB")
+    some = [0, -0.0, np.nan, -1e30, 2.0**20, np.inf, 1, 0.5]
+    x = np.array([*some, *some, *some][-lanes:], "float32")
+    x[-1] = 1e20  # of an odd number of lanes the one that has no neighbour
+    for name in WAVES:
+        run, alone = (
+            compiled(tir.PrimFunc((a, b), tir.For(i, 0, lanes, kind, store)), target)
+            for kind in (tir.ForKind.VECTORIZED, tir.ForKind.SERIAL)
+            for i in [tir.Var("i")]
+            for store in [b.vstore([i], call(name, "float32")(a.vload([i])))]
+        )
+        found, one_by_one = np.zeros((2, lanes), "float32")
+        run["main"](x, found)
+        alone["main"](x, one_by_one)
+        assert_same_bits(found, one_by_one)
+
+
 @pytest.mark.slow
 def test_functions_of_two_are_as_well() -> None:
     a, b = floats(20_000, 2), floats(20_000, 3)
@@ -90,6 +122,23 @@ def test_functions_of_two_are_as_well() -> None:
         with np.errstate(all="ignore"):
             exact = compute(x.astype("float64"), y.astype("float64"))
         assert_near(one, exact, MOST_ULP)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_square_and_a_cube_are_rounded_once(dtype: str) -> None:
+    def power(exponent: int) -> Callable[..., Any]:
+        def build(x: Any) -> Any:
+            return tir.power(x, tir.const(exponent, dtype))
+
+        return build
+
+    with np.errstate(all="ignore"):
+        x = floats(2_000, 5).astype(numpy_dtype(dtype))
+        wide = x.astype("float64")
+        exact = [one.astype(x.dtype) for one in (wide * wide, wide * wide * wide)]
+    made = Elementwise([power(2), power(3)], dtype)
+    for one, other in zip(made.by_machine_code(x), exact, strict=True):
+        assert_same_bits(one, other)
 
 
 @pytest.mark.slow
@@ -156,7 +205,7 @@ def test_those_of_float64_are_the_ones_of_c() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["exp", "log", "tanh"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "sigmoid"])
 def test_a_vectorized_loop_has_vectors_of_them(name: str) -> None:
     a, b = (tir.decl_buffer((32,), "float32", one) for one in "AB")
     i, j = tir.Var("i"), tir.Var("j")

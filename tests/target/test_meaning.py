@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -190,6 +191,38 @@ def test_vectors_are_loaded_and_stored_wherever_their_lanes_are() -> None:
     func = statement(body, "int32", "int32")
     assert_same_by_machine_code(func)
     assert_same_by_machine_code(func, PLAIN)
+
+
+@pytest.mark.parametrize("target", [None, PLAIN])
+@pytest.mark.parametrize("stride", [2, 3, 4, 5])
+def test_lanes_some_steps_apart_are_loaded(stride: int, target: str | None) -> None:
+    for dtype, lanes in (("uint8", 16), ("float32", 16), ("float64", 2), ("bool", 5)):
+
+        def body(
+            a: tir.Buffer, b: tir.Buffer, dtype: str = dtype, lanes: int = lanes
+        ) -> tir.Stmt:
+            steps = tir.Ramp(3, stride, lanes)
+            load = tir.Load(f"{dtype}x{lanes}", a.data, steps)
+            return tir.Store(b.data, load, tir.Ramp(0, 1, lanes))
+
+        func = statement(body, dtype, dtype, length=3 + (lanes - 1) * stride + 1)
+        assert_same_by_machine_code(func, target)
+
+
+@pytest.mark.parametrize(("lanes", "stride"), [(16, 2), (16, 3), (2, 4), (5, 4)])
+def test_no_vector_that_is_loaded_for_them_ends_behind_the_last_one(
+    lanes: int, stride: int
+) -> None:
+    def body(a: tir.Buffer, b: tir.Buffer) -> tir.Stmt:
+        load = tir.Load(f"int32x{lanes}", a.data, tir.Ramp(0, stride, lanes))
+        return tir.Store(b.data, load, tir.Ramp(0, 1, lanes))
+
+    last = (lanes - 1) * stride
+    func = statement(body, "int32", "int32", length=last + 1)
+    text = emitted(FlattenBuffer()(IRModule({"main": func}))["main"], "main", ()).text
+    loads = re.findall(r"i64 (\d+)\n.* = load <(\d+) x i32>", text)
+    assert len(loads) == stride
+    assert max(int(begin) + int(many) - 1 for begin, many in loads) == last
 
 
 def test_lanes_are_shuffled_halved_and_put_together() -> None:

@@ -72,6 +72,7 @@ class _Effects(msgspec.Struct, array_like=True):
     counters: dict[str, int] | None
     emissions: list[_Emission]
     remarks: list[Remark]
+    result: str | None
 
 
 class _Entry(msgspec.Struct, array_like=True):
@@ -131,12 +132,12 @@ def decode_entries(
 def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _Entry:
     result, has_large = entry.result, False
 
-    def keep_inline(value: LargeValue) -> None:
+    def note_large(value: LargeValue) -> None:
         nonlocal has_large
         has_large = has_large or value.nbytes >= large_bytes
 
     if result is not None:
-        result = None if codec is None else codec.encode(result, keep_inline)
+        result = None if codec is None else codec.encode(result, note_large)
         if result is None:
             raise _NotStorableError
     return _Entry(
@@ -157,6 +158,7 @@ def _written_effects(effects: Effects) -> _Effects:
         None if effects.counters is None else dict(effects.counters),
         [_written_emission(one) for one in effects.emissions],
         list(effects.remarks),
+        effects.result,
     )
 
 
@@ -212,6 +214,7 @@ def _read_effects(effects: _Effects) -> Effects:
         effects.counters,
         [_read_emission(one) for one in effects.emissions],
         effects.remarks,
+        result=effects.result,
     )
 
 

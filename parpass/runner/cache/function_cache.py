@@ -25,6 +25,7 @@ from parpass.errors import ArgumentError
 from parpass.fork_safety import forks_wait
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
+from parpass.transform.identity_memo import IdentityMemo
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
 _COMMITS = 16  # after one of which the table on disk is bounded
@@ -131,7 +132,7 @@ class FunctionCache:
             raise ArgumentError(f"expected a list of lower layers, got '{lower}'")
         self._verify, self._random = verify, random.Random()
         self.names_passes = verify == 1
-        self.digests = IdentityMemo()
+        self.digests = IdentityMemo[Any]()
         self.slow: set[bytes] = set()
         self.store = None
         if folder is not None:
@@ -241,39 +242,6 @@ class FunctionCache:
     def __len__(self) -> int:
         """Return the number of results."""
         return self._count
-
-
-class _Reference(weakref.ref[Any]):
-    """A reference to an object, with a value of it and the number that `id` gave."""
-
-    __slots__ = "number", "value"
-
-
-class IdentityMemo:
-    """Values by the identity of objects, as long as these live."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, _Reference] = {}
-        known = self._known
-
-        def forget(gone: Any) -> None:
-            if known.get(gone.number) is gone:
-                del known[gone.number]
-
-        self._forget = forget
-
-    def get(self, key: Any) -> Any | None:
-        known = self._known.get(id(key))
-        return known.value if known is not None and known() is key else None
-
-    def put(self, key: Any, value: Any) -> None:
-        """Set the value of an object, if there can be weak references to it."""
-        try:
-            made = _Reference(key, self._forget)
-        except TypeError:
-            return
-        made.number, made.value = id(key), value
-        self._known[made.number] = made
 
 
 _EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one

@@ -14,6 +14,7 @@ from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest
 from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.ipc.messages import Read, ReadKind
 from parpass.runner.ipc.module_store import StoredModule
+from parpass.runner.stage.content_bytes import content_bytes
 from parpass.transform import BlobSink, LargeValue
 
 # Digests of constants take a second for some 500 MB. A function with more than so many
@@ -153,15 +154,9 @@ class ModuleDigests:
         return not self._is_too_large(name)
 
     def _encoded(self, function: Any, take_out: BlobSink) -> bytes | None:
-        try:
-            # For memory alone the form that workers get is faster.
-            if self._codec is not None and self._cache.layers:
-                encoded = self._codec.encode(function, take_out)
-                if encoded is not None:
-                    return encoded
-            return self._adapter.encode_content(function, self._base, take_out)
-        except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
-            return None
+        # For memory alone the form that workers get is faster.
+        codec = self._codec if self._cache.layers else None
+        return content_bytes(self._adapter, codec, function, self._base, take_out)
 
     def _value(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
@@ -194,8 +189,6 @@ class ModuleDigests:
     def _read(self, kind: ReadKind, name: str) -> bytes:
         handles = self._module.handles
         match kind:
-            case ReadKind.RESULT:  # of which nothing depends
-                return b""
             case ReadKind.NAMES:
                 return digest_of(*map(_encoded_name, handles))
             case ReadKind.SHELL:

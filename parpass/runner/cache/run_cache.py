@@ -13,6 +13,7 @@ from parpass.runner.cache.stage_keys import StageKeys
 from parpass.runner.ipc.messages import Recording
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.observers import CacheFigures
+from parpass.runner.stage.content_bytes import store_codec_of
 from parpass.transform import ModuleAdapter, PassContext, StoreCodec
 from parpass.transform.adapter import FoundMutability
 from parpass.transform.checked_adapter import adapter_name, unchecked
@@ -81,10 +82,7 @@ class RunCache:
         if not self.is_frozen:
             return None
         if self._codec is None or self._codec[0] is not base:
-            try:
-                self._codec = base, self.adapter.store_codec(base)
-            except Exception:  # noqa: BLE001 -- of an adapter; all stays in memory
-                self._codec = base, None
+            self._codec = base, store_codec_of(self.adapter, base)
         return self._codec[1]
 
     def keep_later(

@@ -20,14 +20,13 @@ from parpass.runner.cache.function_cache import CacheEntry
 from parpass.runner.cache.module_digests import ModuleDigests
 from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.cache.stage_keys import StageKey, is_program_as_loaded
-from parpass.runner.cache.verification import RECORDED, mismatch
+from parpass.runner.cache.verification import mismatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     Effects,
     FunctionOutcome,
     ReadKind,
-    Recording,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -126,8 +125,6 @@ class StageCache:
             for one in outcomes.reads.get(at, ())
             if one[0] is not ReadKind.IMPORT
         ]
-        if outcomes.recording >= Recording.RESULTS:
-            reads.append((RECORDED, b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
             tuple(reads),
@@ -181,7 +178,7 @@ class StageCache:
             None,
             (ANY_FUNCTION,) if named is None else [index[one] for one in named],
             entry.signature_changed,
-            [read for read, _ in entry.reads if read[0] is not ReadKind.RESULT],
+            [read for read, _ in entry.reads],
         )
 
     def _verify(

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from parpass.runner.cache.function_cache import CacheEntry
-from parpass.runner.ipc.messages import Effects, Read, ReadKind
+from parpass.runner.ipc.messages import Effects
 from parpass.transform import Pass
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
 
-# What a result has among its reads if it has a digest after each pass that changed the
-# function: that it has them, and index and digest of each.
-RECORDED: Read = ReadKind.RESULT, "-1 "
+_NONE = Effects()
 
 
 def mismatch(
@@ -29,7 +27,8 @@ def mismatch(
     differing = [
         at
         for at in range(len(steps))
-        if _comparable(kept.effects.get(at)) != _comparable(computed.effects.get(at))
+        if _comparable(kept.effects.get(at, _NONE))
+        != _comparable(computed.effects.get(at, _NONE))
     ]
     if is_same and not differing:
         return None
@@ -44,10 +43,8 @@ def mismatch(
     )
 
 
-def _comparable(effects: Effects | None) -> Any:
+def _comparable(effects: Effects) -> Any:
     """Return what two runs of a pass have in common, if they do the same."""
-    if effects is None:
-        return None
     return (
         list(effects.diagnostics),
         dict(effects.counters or {}),
@@ -81,6 +78,5 @@ def _suspects(
 
 def _results(entry: CacheEntry) -> dict[int, str]:
     """Return digests of what passes made of a function, by index; none if unknown."""
-    names = (name for (kind, name), _ in entry.reads if kind is ReadKind.RESULT)
-    found = [name.split(" ") for name in names]
-    return {int(at): digest for at, digest in found}
+    effects = entry.effects.items()
+    return {at: one.result for at, one in effects if one.result is not None}

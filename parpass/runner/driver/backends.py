@@ -117,6 +117,7 @@ class BlockingBackend:
             # Few passes are async, and it takes longer than most runs.
             import trio
 
+            # Likewise: it loads trio.
             from parpass.runner.pool.event_loops import TrioCall
 
         try:

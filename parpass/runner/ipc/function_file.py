@@ -41,11 +41,6 @@ class IndexEntry(NamedTuple):
     functions: int
     blob_bytes: int = 0
 
-    @property
-    def size(self) -> int:
-        """The approximate size of the function, in bytes: its share of the batch."""
-        return self.length // self.functions
-
 
 _ENTRY_BYTES = 8 * len(IndexEntry._fields)
 

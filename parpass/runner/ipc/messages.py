@@ -58,8 +58,7 @@ class ReadKind(enum.IntEnum):
     NAMES = 3  # the names of all functions, in order
     SHELL = 4  # what a module has besides, and passes seldom read
     EVERYTHING = 5  # more than is listed
-    RESULT = 6  # of a pass on the function itself: its index and a digest, for a check
-    IMPORT = 7  # none of the module: that of one of the program's, while passes ran
+    IMPORT = 6  # none of the module: that of one of the program's, while passes ran
 
 
 class Recording(enum.IntEnum):
@@ -108,13 +107,18 @@ class Cutoff(NamedTuple):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """The effects of a pass on one function besides its result."""
+    """The effects of a pass on one function besides its result.
+
+    Attributes:
+        result: The digest of the result, if that is recorded.
+    """
 
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
     changes: Sequence[FunctionChange] = ()
+    result: str | None = None
 
 
 if TYPE_CHECKING:

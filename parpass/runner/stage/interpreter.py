@@ -12,10 +12,12 @@ signature of a function changes after all, its dependents run again, and from th
 the function is unstable: its signature is computed
 (`outcomes.StageOutcomes.invalidate_dependents`).
 
-A pass may cache an analysis with the module that it was given, and then not read the
-module for the next function. So a module whose answers relied on an assumption is not
-given to other functions. A module that was scanned as a whole is an exception, since
-scanning again is expensive: the functions that get it inherit its dependencies.
+A pass may leave something with the module that it was given, such as an analysis, and
+then not read the module for the next function. What it leaves may be of the module, or
+of the function that it ran on. So the module of a function that relied on an
+assumption, in this step or an earlier one, is not given to other functions. A module
+that was scanned as a whole is an exception, since scanning again is expensive: the
+functions that get it inherit its dependencies.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, cast
 
 from parpass.errors.core import add_note
@@ -41,12 +44,12 @@ from parpass.runner.ipc.messages import (
     listed_reads,
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
-from parpass.runner.stage.content_digest import ContentDigests
-from parpass.runner.stage.module_view import FunctionView
+from parpass.runner.stage.content_bytes import content_bytes, store_codec_of
+from parpass.runner.stage.module_view import FunctionView, Reads
 from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.adapter import keep_inline
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
-    Enforcer,
     budgets_of,
     report_skipped,
     uncounted,
@@ -75,14 +78,17 @@ class FunctionCursor:
     Attributes:
         index: Its index in the module.
         original: The function at the start of the stage, if its first step ran by this.
+        outcome: Its outcome; it has dependencies and reads once all steps have run.
+        dependencies: The dependencies and reads of the steps so far.
     """
 
-    __slots__ = ("index", "name", "original", "outcome")
+    __slots__ = ("dependencies", "index", "name", "original", "outcome")
 
     def __init__(self, name: str, index: int) -> None:
         self.name, self.index = name, index
         self.outcome = FunctionOutcome(None)
         self.original: Any = None
+        self.dependencies: set[int | Read] = set()
 
 
 class StageInterpreter:
@@ -93,7 +99,6 @@ class StageInterpreter:
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
-        enforcer: Returns the block around each body that has a budget.
         unstable: The names of functions that are not assumed to keep their signatures.
 
     Attributes:
@@ -110,7 +115,6 @@ class StageInterpreter:
         names: Sequence[str],
         load: Callable[[str], Any],
         slot: StatusSlot | None = None,
-        enforcer: Enforcer | None = None,
         *,
         unstable: Collection[str] = (),
         recording: Recording = Recording.NOTHING,
@@ -120,7 +124,6 @@ class StageInterpreter:
         self.adapter = adapter
         self._load = load
         self._slot = slot
-        self._enforcer = enforcer
         self._budgets = budgets_of(steps, context.config)
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).stable_signatures
@@ -129,7 +132,7 @@ class StageInterpreter:
         self.quarantined: Verdicts = {}
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
-        self._undigested: Any = None  # what a step made
+        self._codec = store_codec_of(adapter, module) if self._records_results else None
         self._modules = set(sys.modules) if self._records_reads else set[str]()
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
@@ -139,7 +142,6 @@ class StageInterpreter:
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._analyses = AnalysisManager(context, adapter)
-        self._digests: ContentDigests | None = None
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, _View] = {}
@@ -171,6 +173,8 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
+        for cursor in cursors:
+            self._put_dependencies(cursor)
         if self._context.change_watch is not None:
             self._context.change_watch.forget()
 
@@ -179,34 +183,34 @@ class StageInterpreter:
 
     def _step(self, cursor: FunctionCursor, at: int, emissions: EmissionBuffer) -> None:
         name, outcome = cursor.name, cursor.outcome
-        if at:
-            self._dependencies = {*outcome.dependencies, *outcome.reads}
-            if self._records_results:  # which other functions do not depend on
-                self._dependencies.difference_update(_results_in(outcome))
-        else:
-            self._dependencies = set()
+        self._dependencies = cursor.dependencies
+        if not at:
             cursor.original = outcome.function = self._load(name)
-        began = time.perf_counter()
+        before, began = outcome.function, time.perf_counter()
         if self._slot is not None:
             self._slot.write(cursor.index, at)
         view = self._view(at)
         recorder = Recorder(view[0], view[1].reader, self._analyses)
         self._run(at, name, outcome, recorder, view)
         outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-        emitted = emissions.take()
-        if emitted or not recorder.is_empty:
+        emitted, result = emissions.take(), None
+        if self._records_results and outcome.failure is None:
+            is_same = at > 0 and outcome.function is before
+            result = (
+                outcome.effects[at - 1].result
+                if is_same
+                else self._digest(outcome.function)
+            )
+        if emitted or result is not None or not recorder.is_empty:
             effects = Effects(
                 recorder.diagnostics,
                 recorder.counted,
                 emitted,
                 recorder.remarks,
                 recorder.changes,
+                result,
             )
             outcome.effects = {**outcome.effects, at: effects}
-        if self._records_reads:
-            self._put_reads(outcome)
-        elif self._dependencies:
-            outcome.dependencies = cast("set[int]", self._dependencies)
         if outcome.effects or outcome.failure is not None:
             cutoff = outcome.cutoff(cursor.index)
             if cutoff is not None:
@@ -250,18 +254,16 @@ class StageInterpreter:
             others = [*self._versions.values(), *self._in_progress.values()]
             self._analyses.retain([*views, *others])
 
-    def _put_reads(self, outcome: FunctionOutcome) -> None:
-        found = self._dependencies
+    def _put_dependencies(self, cursor: FunctionCursor) -> None:
+        found, outcome = cursor.dependencies, cursor.outcome
+        if not self._records_reads:
+            outcome.dependencies = cast("set[int]", found)
+            return
         outcome.dependencies = [one for one in found if isinstance(one, int)]
-        results = _results_in(outcome)
-        if self._undigested is not None:
-            results.append(self._result(len(outcome.seconds) - 1, self._undigested))
-            self._undigested = None
         reads = [one for one in found if isinstance(one, tuple)]
-        reads = [one for one in reads if one[0] is not ReadKind.IMPORT]
         self._note_imports()
         imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
-        outcome.reads = (*listed_reads(reads), *imports, *results)
+        outcome.reads = (*listed_reads(reads), *imports)
 
     def _note_imports(self) -> None:
         """Note which modules of the program were loaded since the stage began."""
@@ -270,16 +272,14 @@ class StageInterpreter:
             self._modules |= new
             _imported.update(name for name in new if is_of_program(name))
 
-    def _result(self, at: int, function: Any) -> Read:
-        """Return the record of the function that a step made."""
-        if self._digests is None:
-            self._digests = ContentDigests(self.adapter, self._module)
-        return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
+    def _digest(self, function: Any) -> str:
+        """Return a short digest of a function; empty if it has none."""
+        about = self.adapter, self._codec, function, self._module
+        encoded = content_bytes(*about, keep_inline)
+        return "" if encoded is None else blake2b(encoded, digest_size=8).hexdigest()
 
     def _put(self, outcome: FunctionOutcome, before: Any, after: Any) -> None:
         outcome.function = after
-        if self._records_results:
-            self._undigested = after
         if not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
@@ -297,27 +297,26 @@ class StageInterpreter:
             self._views[at] = view = module, functions
         return view
 
-    def _track_reads(self, at: int, functions: FunctionView) -> None:
-        """Keep or drop a module that a step has read, and may cache analyses with."""
-        if functions.reads.was_scanned:
-            functions.reads.add_dependencies(self._dependencies)
+    def _keep_or_drop(self, at: int, reads: Reads) -> None:
+        """Keep or drop the module of a step, with which it may have left something."""
+        if reads.was_scanned:
+            reads.add_dependencies(self._dependencies)
         else:
             self._views.pop(at, None)
 
     def names(self) -> Mapping[str, int]:
         return self._index
 
-    def note(self, kind: ReadKind, name: str = "") -> bool:
-        """Note a read of a pass; return whether reads are recorded.
+    def note(self, kind: ReadKind, name: str = "") -> None:
+        """Note a read of a pass, if reads are recorded.
 
         To look up the name of the function that it runs on is no read: InferType does.
         """
         if not self._records_reads:
-            return False
+            return
         is_own = kind is ReadKind.NAME and name == self._running_on
         if not is_own or self._analyses.is_of_module:  # others get that, too
             self._dependencies.add((kind, name))
-        return True
 
     def signature(self, name: str, at: int) -> Any | None:
         if self._assumes_stable_signature(name, at):
@@ -389,7 +388,8 @@ class StageInterpreter:
             if self._dependencies:
                 self._version_dependencies[name, step + 1] = self._dependencies
         finally:
-            self._dependencies = outer | self._dependencies
+            outer |= self._dependencies
+            self._dependencies = outer
 
     def _load_on_demand(self, name: str, at: int) -> Any:
         with self._on_demand(name, at, Phase.UNPICKLE):
@@ -446,14 +446,13 @@ class StageInterpreter:
                 self._context,
                 self.adapter,
                 self._budgets[at],
-                self._enforcer,
                 self._restart_clock,
                 transfers_ownership=transfers_ownership,
             )
         finally:
             self._running_on = outer
-            if functions.reads.was_read and self._dependencies:
-                self._track_reads(at, functions)
+            if self._dependencies:
+                self._keep_or_drop(at, functions.reads)
             if not (known or transfers_ownership):
                 del self._versions[key]
 
@@ -478,7 +477,3 @@ class StageInterpreter:
 
 # The modules of the program that passes have loaded in this process, while they ran.
 _imported: set[str] = set()
-
-
-def _results_in(outcome: FunctionOutcome) -> list[Read]:
-    return [one for one in outcome.reads if one[0] is ReadKind.RESULT]

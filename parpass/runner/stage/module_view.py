@@ -30,7 +30,7 @@ class VersionProvider(Protocol):
 
     def signature(self, name: str, at: int) -> Any | None: ...
 
-    def note(self, kind: ReadKind, name: str = "") -> bool: ...
+    def note(self, kind: ReadKind, name: str = "") -> None: ...
 
 
 class Reads:
@@ -38,19 +38,18 @@ class Reads:
 
     Attributes:
         names: The functions that were read.
-        was_read: Whether a function, or its signature, was read.
         was_scanned: Whether all names were iterated, or many functions read. Then an
-            analysis that the pass caches with the module is expensive, and valid for
+            analysis that the pass leaves with the module is expensive, and valid for
             other functions.
         dependencies: The dependencies and reads of that analysis; see
             `FunctionOutcome`.
     """
 
-    __slots__ = ("dependencies", "names", "was_read", "was_scanned")
+    __slots__ = ("dependencies", "names", "was_scanned")
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.was_read = self.was_scanned = False
+        self.was_scanned = False
         self.dependencies: set[int | Read] = set()
 
     def add_dependencies(self, dependencies: set[int | Read]) -> None:
@@ -86,33 +85,27 @@ class FunctionView(RefusesWrites):
 
     def __getitem__(self, name: str) -> Any:
         reads = self.reads
-        reads.was_read = True
         reads.names.add(name)
         reads.was_scanned = reads.was_scanned or len(reads.names) > _SCAN_THRESHOLD
         return self._own(name, self._provider.version(name, self._at))
 
     def signature(self, name: str) -> Any | None:
         """Return the signature of a function, mostly without making the function."""
-        self.reads.was_read = True
         return self._provider.signature(name, self._at)
 
     def note_name(self, name: str) -> None:
         """Note that the pass reads a reference to a function."""
-        self._note(ReadKind.NAME, name)
+        self._provider.note(ReadKind.NAME, name)
 
     def note_names(self) -> None:
-        self._note(ReadKind.NAMES)
+        self._provider.note(ReadKind.NAMES)
 
     def note_shell(self) -> None:
         """Note a read of the rest of the module, such as texts of sources.
 
         A module calls it.
         """
-        self._note(ReadKind.SHELL)
-
-    def _note(self, kind: ReadKind, name: str = "") -> None:
-        reads = self.reads
-        reads.was_read = self._provider.note(kind, name) or reads.was_read
+        self._provider.note(ReadKind.SHELL)
 
     def __iter__(self) -> Iterator[str]:
         self.reads.was_scanned = True
@@ -125,5 +118,5 @@ class FunctionView(RefusesWrites):
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, str):
-            self._note(ReadKind.NAME, name)
+            self._provider.note(ReadKind.NAME, name)
         return name in self._provider.names()

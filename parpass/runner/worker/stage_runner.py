@@ -47,7 +47,7 @@ from parpass.runner.stage.call_recorder import (
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
 from parpass.transform.adapter import copying_seconds
-from parpass.transform.budget import in_worker, setting_limits
+from parpass.transform.budget import enforcing_budgets, in_worker, setting_limits
 from parpass.transform.checked_adapter import overrides, take_violations
 from parpass.transform.config import optimizations_in
 
@@ -115,7 +115,6 @@ class StageRunner:
                 spec.names,
                 self._load,
                 slot,
-                in_worker if is_own_process else None,
                 unstable=spec.unstable,
                 recording=spec.recording,
             )
@@ -157,7 +156,7 @@ class StageRunner:
         self._work.quarantined = verdicts
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
         in_force = self._spec.snapshot.activated(self._context, self._spec.limits)
-        with in_force, self._measuring_memory() as memory:
+        with in_force, self._enforcing(), self._measuring_memory() as memory:
             for batch in self._batches(job.functions):
                 cursors = self._begin_all(batch)
                 self._work.run(cursors, self._step_ended)
@@ -178,6 +177,11 @@ class StageRunner:
             Findings(state.sample(), wrong, memory),
             timeline,
         ).encoded()
+
+    def _enforcing(self) -> AbstractContextManager[None]:
+        if not self._is_own_process:
+            return contextlib.nullcontext()
+        return enforcing_budgets(in_worker)
 
     def _measuring_memory(self) -> AbstractContextManager[PassMemory | None]:
         if not self._spec.snapshot.measures_memory:

@@ -22,6 +22,7 @@ from parpass.target.emission.function_writer import (
 )
 from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.target.emission.memory_access import Access
+from parpass.target.vector_registers import LONGEST_STRIDE
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
     BinaryOpExpr,
@@ -250,15 +251,16 @@ class ExprEmitter(StmtExprFunctor[str]):
         mask = None
         if not is_true(op.predicate):
             mask = yield from self._of(op.predicate)
-        first = memory_access.first_of(op.index)
+        longest = LONGEST_STRIDE if isinstance(op, Load) and mask is None else 1
+        steps = memory_access.steps_of(op.index, longest)
         lanes = data_type(op.dtype if isinstance(op, Load) else op.value.dtype).lanes
-        index = op.index if first is None else first
+        index, stride = steps or (op.index, 1)
         value = yield from self._of(index)
-        if first is None and data_type(index.dtype).lanes == 1 and lanes > 1:
+        if steps is None and data_type(index.dtype).lanes == 1 and lanes > 1:
             # Of memory whose elements are vectors.
             by = f"mul {llvm_type(index.dtype)} {value}, {lanes}"
             value = self.writer.value(by)
-        return Access(pointer, value, index.dtype, mask)
+        return Access(pointer, value, index.dtype, mask, stride)
 
     def visit_call_(self, op: Call) -> Any:
         """Return what a call gives."""

@@ -1,4 +1,7 @@
-"""Loads and stores: of neighbours at once, of other lanes each for itself."""
+"""Loads and stores: of neighbours at once, of other lanes each for itself.
+
+Of every second element up to every fourth one, whole vectors are loaded, and shuffled.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +29,25 @@ class Access(NamedTuple):
         at: The number of the first element, or of each lane's.
         index_dtype: The dtype of `at`.
         mask: The lanes for which there is an access; None for all.
+        stride: How far lanes are from each other, if `at` is the first element.
     """
 
     pointer: str
     at: str
     index_dtype: str
     mask: str | None = None
+    stride: int = 1
 
 
-def first_of(index: PrimExpr) -> PrimExpr | None:
-    """Return the first index of neighbours; None where they are none."""
-    if not isinstance(index, Ramp):
-        return None
-    stride = index.stride
-    is_one = isinstance(stride, IntImm) and stride.value == 1
-    return index.base if is_one else None
+def steps_of(index: PrimExpr, longest: int = 1) -> tuple[PrimExpr, int] | None:
+    """Return the first of indices in equal steps, and how long these are.
+
+    None if they are none, or longer than that.
+    """
+    if isinstance(index, Ramp) and isinstance(index.stride, IntImm):
+        stride = index.stride.value
+        return (index.base, stride) if 1 <= stride <= longest else None
+    return None
 
 
 def stored_dtype(dtype: str) -> str:
@@ -54,6 +61,8 @@ def load(writer: FunctionWriter, dtype: str, place: Access) -> str:
     stored = stored_dtype(dtype)
     if data_type(place.index_dtype).lanes > 1:
         found = _gathered(writer, stored, place)
+    elif place.stride > 1:
+        found = _every_other(writer, stored, place)
     elif place.mask is None:
         found = _plain_load(writer, stored, place)
     elif data_type(dtype).lanes > 1:
@@ -97,6 +106,26 @@ def _plain_load(writer: FunctionWriter, dtype: str, place: Access) -> str:
     return writer.value(
         f"load {llvm_type(dtype)}, ptr {pointer}, align {element_bytes(dtype)}"
     )
+
+
+def _every_other(writer: FunctionWriter, dtype: str, place: Access) -> str:
+    """Return lanes some steps apart, of vectors that do not reach behind the last."""
+    lanes, stride = data_type(dtype).lanes, place.stride
+    pointer, align = address(writer, dtype, place), element_bytes(dtype)
+    kind, one = llvm_type(dtype), memory_type(data_type(dtype).element)
+    found, places = "", [0] * lanes
+    for part in range(stride):
+        begin = min(part * lanes, (lanes - 1) * (stride - 1))
+        at = writer.value(f"getelementptr {one}, ptr {pointer}, i64 {begin}")
+        some = writer.value(f"load {kind}, ptr {at}, align {align}")
+        here = [lane * stride - begin for lane in range(lanes)]
+        if not part:
+            found, places = some, [min(at, lanes - 1) for at in here]
+            continue
+        chosen = zip(here, places, strict=True)
+        both = [lanes + at if 0 <= at < lanes else old for at, old in chosen]
+        found, places = writer.shuffled([found, some], dtype, both), [*range(lanes)]
+    return found
 
 
 def _plain_store(writer: FunctionWriter, dtype: str, value: str, place: Access) -> None:

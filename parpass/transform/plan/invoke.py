@@ -34,7 +34,7 @@ from parpass.transform.adapter import (
 )
 from parpass.transform.analysis_manager import AnalysisManager, PreservationCheck
 from parpass.transform.body_place import call_error, describe_result
-from parpass.transform.budget import UNLIMITED, Budget, Enforcer, run_within
+from parpass.transform.budget import UNLIMITED, Budget, run_within
 from parpass.transform.capture.bodies import begin_body, end_body
 from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import tagging_log_records
@@ -85,7 +85,6 @@ def transform_function(
     context: PassContext,
     adapter: ModuleAdapter,
     budget: Budget = UNLIMITED,
-    enforcer: Enforcer | None = None,
     on_retry: Callable[[], object] = int,
     *,
     transfers_ownership: bool = False,
@@ -94,8 +93,8 @@ def transform_function(
 
     It is encoded and decoded if the adapter has `round_trip_between_passes`.
 
-    `enforcer` and `on_retry` are those of `budget.run_within`. A function whose
-    ownership is transferred is not read again: see `owns`.
+    `on_retry` is that of `budget.run_within`. A function whose ownership is transferred
+    is not read again: see `owns`.
 
     Raises:
         PassResultError: The pass returned an object that is no function.
@@ -120,7 +119,7 @@ def transform_function(
             result = call_body()
         else:
             about = budget, pass_.info.name, name, function
-            result = run_within(*about, call_body, enforcer, on_retry)
+            result = run_within(*about, call_body, on_retry)
     except Exception as error:
         fault = function_fault(adapter, function, name)
         fault = fault or call_error(pass_, error, function, mod, context)

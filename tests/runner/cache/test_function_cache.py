@@ -33,8 +33,16 @@ from parpass.transform import (
     register_adapter,
 )
 from parpass.transform.config import ON_FAILURE
+from tests.runner.cache.storeless_ir import StorelessProgram
 from tests.support.runner.pooled import POOLED
-from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
+from tests.support.toy.ir import (
+    Fn,
+    Program,
+    ReadOnlyProgram,
+    ToyAdapter,
+    program,
+    values_of,
+)
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
 from tests.support.toy.signed_ir import Change, SignedProgram
 from tests.support.toy.talking import LOGGER, Talk
@@ -360,6 +368,39 @@ def test_after_a_result_that_differed_passes_are_told_apart(
     assert "results from now on tell these passes apart" in several
     assert "'f0' 'ReadEnvironment' gave another" in one
     assert "from now on" not in one
+
+
+class AddLength(FunctionPass):
+    """Appends the length of `f0`, which it leaves with the module where it has it."""
+
+    pass_info = PassInfo(0, "AddLength")
+    cacheable = "1"
+
+    def transform_function(
+        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
+    ) -> Fn:
+        left: dict[str, int] = vars(mod).setdefault("left", {})
+        left[str(ctx.function_name)] = len(func.values)
+        if "f0" not in left:
+            left["f0"] = len(mod["f0"].values)
+        return func.with_values((*func.values, left["f0"]))
+
+
+def test_verification_finds_what_one_function_leaves_for_the_next():
+    cache = FunctionCache(verify=1.0)
+    told = pytest.warns(CacheMismatchWarning, match="'f1' 'AddLength' gave another")
+    with told, open_runner(workers=0, cache=cache) as runner:
+        for values in ((), (1,)):
+            mod = Program({"f0": Fn(values), "f1": Fn(())})
+            assert runner.run_sync(mod, AddLength()) == AddLength()(mod)
+
+
+@pytest.mark.parametrize("verify", [0.0, 1.0])
+def test_an_adapter_whose_store_codec_raises_has_its_results_in_memory(verify: float):
+    mod = StorelessProgram(program(1, 2).functions)
+    with open_runner(workers=0, cache=FunctionCache(verify=verify)) as runner:
+        for recalled in (0, 0 if verify else 2):
+            assert run(runner, mod, Add(1))[0] == recalled
 
 
 def test_results_that_are_verified_and_hold_are_said_nothing_of():

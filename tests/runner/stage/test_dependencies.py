@@ -70,6 +70,17 @@ class Analysing(Signed):
         return vars(mod)["analysis"][name]
 
 
+class Leaving(Remembering):
+    """Leaves with the module what the function itself states, for the others."""
+
+    def transform_function(
+        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
+    ) -> Fn:
+        memory: dict[str, int] = vars(mod).setdefault("memory", {})
+        memory[str(ctx.function_name)] = func.values[0] if func.values else 0
+        return super().transform_function(func, mod, ctx)
+
+
 class Reading(Signed):
     """Reads the others."""
 
@@ -77,7 +88,7 @@ class Reading(Signed):
         return sum(mod[name].values[:1])
 
 
-KINDS = (Signed, Remembering, Analysing, Reading)
+KINDS = (Signed, Remembering, Leaving, Analysing, Reading)
 
 names = st.lists(st.sampled_from(NAMES), max_size=2)
 asks = st.dictionaries(st.sampled_from(NAMES), names, max_size=4)
@@ -152,3 +163,15 @@ def test_readers_inherit_dependencies_on_signatures():
         work.run([cursor])
     dependencies = [set(cursor.outcome.dependencies) for cursor in cursors]
     assert dependencies == [set(), {0}, {0}, {0}, set()]
+
+
+@pytest.mark.parametrize("kind", [Remembering, Leaving, Analysing, Reading])
+def test_what_is_left_with_a_module_brings_its_dependencies(kind: type[Signed]):
+    mod = SignedProgram({name: Fn((1,)) for name in NAMES})
+    others = {name: ["f0"] for name in NAMES[1:]}
+    passes = [Change(["f4"]), Signed({"f0": ["f4"]}), kind(others)]
+    executor = ThreadExecutor(1)
+    with open_runner(executor=executor) as runner:
+        after = runner.run_sync(mod, passes, context=PassContext(config=POOLED))
+    executor.close()
+    assert after == Sequential(passes)(mod)

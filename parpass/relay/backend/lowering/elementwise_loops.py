@@ -1,16 +1,25 @@
 """Loops over results whose elements do not depend on each other.
 
 Dimensions that all accesses run through in the same way become one, and the last one is
-run through in vectors, where all that is read and written there stands side by side.
+run through in vectors, where all that is read and written there stands side by side, or
+does so in blocks that are transposed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from parpass.ir.node import Node, post_order
-from parpass.ir.op.op_table import Op
+from parpass.relay.backend.lowering.access_steps import is_consecutive, reads
+from parpass.relay.backend.lowering.loops import (
+    INDEX,
+    Loop,
+    in_chunks_of,
+    in_lanes,
+    within_loops,
+)
+from parpass.relay.backend.lowering.transposed_blocks import in_transposed_blocks
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir import op
@@ -19,25 +28,18 @@ from parpass.tir.expr import (
     Add,
     Buffer,
     BufferLoad,
-    Call,
+    FloorDiv,
+    FloorMod,
     IntImm,
     PrimExpr,
     Var,
     decl_buffer,
 )
-from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt import BufferStore, Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
 
-INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
 _MOST_LANES = 16
-
-
-class Loop(NamedTuple):
-    """A loop over 0 to below an extent."""
-
-    var: Var
-    extent: int
 
 
 def elementwise_nest(
@@ -51,9 +53,12 @@ def elementwise_nest(
         target: The machine; its registers say how long vectors are.
     """
     stmt, loops = joined_loops(shape, body)
-    if loops and loops[-1].extent and is_consecutive(stmt, loops[-1].var):
+    if not loops or not all(one.extent for one in loops):
+        return within_loops(loops, stmt)
+    if is_consecutive(stmt, loops[-1].var):
         stmt = _in_vectors(stmt, loops.pop(), target)
-    return within_loops(loops, stmt)
+        return within_loops(loops, stmt)
+    return in_transposed_blocks(stmt, loops) or within_loops(loops, stmt)
 
 
 def joined_loops(
@@ -72,45 +77,17 @@ def joined_loops(
             loops.append(Loop(Var(f"i{at}", INDEX), dim))
             indices.append(loops[-1].var)
     stmt = body(indices)
+    last = len(loops) - 1
+    for at in reversed(range(len(loops))):
+        split = _split(stmt, loops[at])
+        # In the last one vectors would end where the inner loop does.
+        if split and (at < last or is_consecutive(split[0], split[1][-1].var)):
+            stmt, loops[at : at + 1] = split
     for at in reversed(range(len(loops) - 1)):
         joined = _joined(stmt, *loops[at : at + 2])
         if joined is not None:
             stmt, loops[at : at + 2] = joined[0], [joined[1]]
     return stmt, loops
-
-
-def within_loops(loops: Sequence[Loop], body: Stmt) -> Stmt:
-    """Return loops, the first one outermost."""
-    for var, extent in reversed(loops):
-        body = For(var, IntImm(INDEX, 0), IntImm(INDEX, extent), ForKind.SERIAL, body)
-    return body
-
-
-def in_chunks_of(loop: Loop, size: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
-    """Return a loop over whole chunks, and what is done with a shorter one behind.
-
-    Args:
-        loop: The loop over single rounds.
-        size: How many of them are a chunk.
-        body: Given where a chunk begins, and how many it has.
-    """
-    whole, rest = divmod(loop.extent, size)
-    parts: list[Stmt] = []
-    if whole == 1:
-        parts.append(body(IntImm(INDEX, 0), size))
-    elif whole:
-        each = body(op.multiply(loop.var, size), size)
-        parts.append(within_loops([Loop(loop.var, whole)], each))
-    if rest:
-        parts.append(body(IntImm(INDEX, whole * size), rest))
-    return stmt_seq(*parts)
-
-
-def in_lanes(count: int, body: Callable[[Var], Stmt]) -> Stmt:
-    """Return a loop all of whose rounds are run at once."""
-    lane = Var("lane", INDEX)
-    start, end = IntImm(INDEX, 0), IntImm(INDEX, count)
-    return For(lane, start, end, ForKind.VECTORIZED, body(lane))
 
 
 def _in_vectors(stmt: Stmt, loop: Loop, target: Target) -> Stmt:
@@ -134,16 +111,50 @@ def vector_lanes(stmt: Stmt, target: Target) -> int:
     return min(VectorRegisters.of(target).bits // max(bits), _MOST_LANES)
 
 
+def _split(stmt: Stmt, loop: Loop) -> tuple[Stmt, list[Loop]] | None:
+    """Return a loop as two, where its variable is divided, so that it no longer is.
+
+    None where it is not, or by several numbers.
+    """
+    divided = [
+        one
+        for one in post_order(stmt)
+        if isinstance(one, FloorDiv | FloorMod) and one.a is loop.var
+    ]
+    lengths = {one.b.value for one in divided if isinstance(one.b, IntImm)}
+    if len(lengths) != 1 or any(loop.extent % length for length in lengths):
+        return None
+    (length,) = lengths
+    outer, inner = (Var(loop.var.name, INDEX) for _ in range(2))
+    parts = _InParts(loop.var, outer, inner, op.add(op.multiply(outer, length), inner))
+    new = parts.visit(stmt)
+    assert isinstance(new, Stmt)
+    return new, [Loop(outer, loop.extent // length), Loop(inner, length)]
+
+
+class _InParts(StmtExprMutator):
+    """Replaces a variable by its quotient and its rest, where it is divided."""
+
+    def __init__(self, var: Var, outer: Var, inner: Var, both: PrimExpr) -> None:
+        super().__init__()
+        self._var, self._outer, self._inner, self._both = var, outer, inner, both
+
+    def visit_var_(self, op: Var) -> Node:
+        return self._both if op is self._var else op
+
+    def visit_floor_div_(self, op: FloorDiv) -> Node:
+        return self._outer if op.a is self._var else self.visit_default(op)
+
+    def visit_floor_mod_(self, op: FloorMod) -> Node:
+        return self._inner if op.a is self._var else self.visit_default(op)
+
+
 def _joined(stmt: Stmt, outer: Loop, inner: Loop) -> tuple[Stmt, Loop] | None:
     """Return what two loops do as one; None where some access needs to know both."""
     both = Loop(Var(outer.var.name, INDEX), outer.extent * inner.extent)
     new = _InOneLoop(outer, inner, both.var).visit(stmt)
     assert isinstance(new, Stmt)
-    return None if _reads(new, outer.var, inner.var) else (new, both)
-
-
-def _reads(node: Node, *variables: Var) -> bool:
-    return any(one in variables for one in post_order(node))
+    return None if reads(new, outer.var, inner.var) else (new, both)
 
 
 class AccessMutator(StmtExprMutator):
@@ -214,27 +225,3 @@ def _above(expr: PrimExpr, var: Var) -> int | None:
             if one is var and isinstance(other, IntImm):
                 return other.value
     return None
-
-
-def is_consecutive(stmt: Stmt, var: Var) -> bool:
-    """Return whether a variable counts neighbours in memory, and nothing else."""
-    calls = (one for one in post_order(stmt) if isinstance(one, Call))
-    names = {one.op.name for one in calls if isinstance(one.op, Op)}
-    if "tir.if_then_else" in names:
-        return False
-    return not _reads(_OfNeighbours(var).visit(stmt), var)
-
-
-class _OfNeighbours(AccessMutator):
-    """Has accesses that go through neighbours, by a variable, use 0 in its place."""
-
-    def __init__(self, var: Var) -> None:
-        super().__init__()
-        self._var = var
-
-    def place(
-        self, buffer: Buffer, indices: Sequence[PrimExpr]
-    ) -> tuple[Buffer, Sequence[PrimExpr]]:
-        if indices and _above(indices[-1], self._var) is not None:
-            indices = [*indices[:-1], IntImm(INDEX, 0)]
-        return buffer, indices

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from parpass.tir import op
 from parpass.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, decl_buffer
 from parpass.tir.expr.buffer import stored_as
 from parpass.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, stmt_seq
+
+INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
+
+
+class Loop(NamedTuple):
+    """A loop over 0 to below an extent."""
+
+    var: Var
+    extent: int
 
 
 def nest(
@@ -40,6 +50,40 @@ def nest(
             stmt = For(index, IntImm(dtype, 0), extent, kind, stmt)
             kind = ForKind.SERIAL
     return stmt
+
+
+def within_loops(loops: Sequence[Loop], body: Stmt) -> Stmt:
+    """Return loops, the first one outermost."""
+    for var, extent in reversed(loops):
+        body = For(var, IntImm(INDEX, 0), IntImm(INDEX, extent), ForKind.SERIAL, body)
+    return body
+
+
+def in_chunks_of(loop: Loop, size: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
+    """Return a loop over whole chunks, and what is done with a shorter one behind.
+
+    Args:
+        loop: The loop over single rounds.
+        size: How many of them are a chunk.
+        body: Given where a chunk begins, and how many it has.
+    """
+    whole, rest = divmod(loop.extent, size)
+    parts: list[Stmt] = []
+    if whole == 1:
+        parts.append(body(IntImm(INDEX, 0), size))
+    elif whole:
+        each = body(op.multiply(loop.var, size), size)
+        parts.append(within_loops([Loop(loop.var, whole)], each))
+    if rest:
+        parts.append(body(IntImm(INDEX, whole * size), rest))
+    return stmt_seq(*parts)
+
+
+def in_lanes(count: int, body: Callable[[Var], Stmt]) -> Stmt:
+    """Return a loop all of whose rounds are run at once."""
+    lane = Var("lane", INDEX)
+    start, end = IntImm(INDEX, 0), IntImm(INDEX, count)
+    return For(lane, start, end, ForKind.VECTORIZED, body(lane))
 
 
 def _is_one(dim: int | PrimExpr) -> bool:

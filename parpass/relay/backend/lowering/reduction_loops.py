@@ -10,22 +10,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from parpass.relay.backend.lowering.access_steps import is_consecutive
 from parpass.relay.backend.lowering.elementwise_loops import (
-    INDEX,
     AccessMutator,
-    Loop,
-    in_chunks_of,
-    in_lanes,
-    is_consecutive,
     joined_loops,
     vector_lanes,
-    within_loops,
 )
 from parpass.relay.backend.lowering.loops import (
+    INDEX,
+    Loop,
     accumulated_together,
     allocated,
+    in_chunks_of,
+    in_lanes,
     nest,
     scratch,
+    within_loops,
     zero,
 )
 from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store
@@ -84,7 +84,7 @@ def accumulated(
 
 def reductions(
     out: Result,
-    over: Sequence[int],
+    over: Sequence[int | PrimExpr],
     element: Callable[[Indices, Indices], PrimExpr],
     store: Store,
     target: Target,
@@ -147,12 +147,13 @@ def _joined_to(sums: Buffer, at: PrimExpr, element: PrimExpr, join: Join) -> Stm
 
 def _columns_at_once(
     out: Result,
-    over: Sequence[int],
+    over: Sequence[int | PrimExpr],
     element: Callable[[Indices, Indices], PrimExpr],
     target: Target,
 ) -> int | None:
     """Return the number of neighbouring results in a vector; None if they cannot be."""
-    if not out.shape or 0 in (*out.shape, *over) or out.shape[-1] == 1:
+    lengths = [dim for dim in (*out.shape, *over) if isinstance(dim, int)]
+    if not out.shape or 0 in lengths or out.shape[-1] == 1:
         return None
     if out.dtype == "bool":
         return None

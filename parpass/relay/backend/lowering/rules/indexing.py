@@ -192,11 +192,12 @@ def _repeat(call: OpCall[RepeatAttrs], indices: Indices) -> PrimExpr:
 
 @register_injective("tile")
 def _tile(call: OpCall[Any], indices: Indices) -> PrimExpr:
-    shape = call.sources[0].shape
-    last = indices[len(indices) - len(shape) :]
-    pairs = zip(last, shape, strict=True)
+    shape, new = call.sources[0].shape, call.out.shape
+    behind = len(new) - len(shape)
+    at = zip(indices[behind:], shape, new[behind:], strict=True)
     # Of no elements there are none to look at.
-    return call.sources[0].at([op.floormod(one, max(dim, 1)) for one, dim in pairs])
+    places = [one if dim == n else op.floormod(one, max(dim, 1)) for one, dim, n in at]
+    return call.sources[0].at(places)
 
 
 @register_injective("trilu")
@@ -210,7 +211,7 @@ def _trilu(call: OpCall[Any], indices: Indices) -> PrimExpr:
     above = op.minimum(op.cast_to(above, "int64"), op.const(columns, "int64"))
     diagonal = op.add(row, op.maximum(above, op.const(-rows, "int64")))
     is_kept = column >= diagonal if call.attrs.upper else column <= diagonal
-    return op.if_then_else(is_kept, data.at(indices), op.const(0, call.out.dtype))
+    return Select(is_kept, data.at(indices), op.const(0, call.out.dtype))
 
 
 @register_injective("strided_set")

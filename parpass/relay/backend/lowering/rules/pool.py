@@ -80,26 +80,30 @@ def _avg_pool(call: OpCall[Any], store: Store) -> Stmt:
     nothing, one = zero(out.dtype), op.const(1, out.dtype)
     size = op.const(math.prod(attrs.pool_size), out.dtype)
 
-    def element(indices: Indices) -> Stmt:
+    def seen(indices: Indices, k: Indices) -> PrimExpr:
+        value, place = windows.at(indices, k)
+        return place.if_inside(value, nothing)
+
+    def mean(indices: Indices, total: PrimExpr) -> Stmt:
+        return store(indices, op.div(total, size))
+
+    def counted(indices: Indices) -> Stmt:
         def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
-            value, place = windows.at(indices, k)
-            total = op.add(known[0], place.if_inside(value, nothing))
-            if len(known) == 1:
-                return [total]
-            inside = op.all(*place.conditions) if place.conditions else True
-            counted = op.cast_to(inside, out.dtype)
-            return [total, op.add(known[1], counted)]
+            inside = op.all(*windows.at(indices, k)[1].conditions)
+            number = op.add(known[1], op.cast_to(inside, out.dtype))
+            return [op.add(known[0], seen(indices, k)), number]
 
         def done(found: list[PrimExpr]) -> Stmt:
-            count = size if len(found) == 1 else op.maximum(found[1], one)
-            return store(indices, op.div(found[0], count))
+            return store(indices, op.div(found[0], op.maximum(found[1], one)))
 
-        _, first = windows.at(indices, [op.const(0, "int32")] * len(attrs.pool_size))
-        is_counted = not attrs.count_include_pad and bool(first.conditions)
-        starts = [nothing, nothing] if is_counted else [nothing]
+        starts = [nothing, nothing]
         return accumulated_together(starts, attrs.pool_size, more, done)
 
-    return nest(out.shape, element)
+    origin = op.const(0, "int32")
+    _, first = windows.at([origin] * len(out.shape), [origin] * len(attrs.pool_size))
+    if first.conditions and not attrs.count_include_pad:
+        return nest(out.shape, counted)
+    return reductions(out, attrs.pool_size, seen, mean, call.target)
 
 
 def _pooled_whole(

@@ -6,6 +6,7 @@ copied nor read.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +14,11 @@ from typing import Any, NamedTuple
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.reduction_loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
+    Indices,
     OpCall,
+    Result,
     Source,
     Store,
     register_template,
@@ -31,10 +35,10 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     flat,
     index,
     is_flat,
+    looped,
     nested,
     suits_vectors,
 )
-from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import BufferLoad, Cast, PrimExpr, Var
 from parpass.tir.op import (
     add,
@@ -46,10 +50,11 @@ from parpass.tir.op import (
     multiply,
     subtract,
 )
-from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt import BufferStore, For, ForKind, LetStmt, Stmt, stmt_seq
 
 Pair = tuple[int, int]
 
+_ROWS = 16  # of results that are computed at once, at most
 _WIDEST = 16  # columns of a window whose elements are joined one by one
 
 
@@ -200,78 +205,113 @@ class _BlockPooling(_Pooling):
 class _RowPooling(_Pooling):
     """Pooling in NCHW: a vector is neighbours in a row.
 
-    The rows that windows see are joined to one, whose ends are padding, and then each
-    element to the others of the window that begins with it.
+    The rows that windows see are joined to one, whose ends are padding, and then the
+    elements of each window in it. It is done for some rows at once, as what was stored
+    just before is read late where it was stored by other vectors.
     """
 
     def __init__(
         self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
     ) -> None:
         super().__init__(windows, call, store, is_max=is_max)
-        starts = (self._out.shape[3] - 1) * windows.strides[1] + 1
+        height, width = self._out.shape[2:]
         within = (windows.size[1] - 1) * windows.dilation[1]
-        self._sees_padding = (
-            windows.before[1] > 0 or starts + within > self._data.shape[3]
-        )
-        # Whole vectors, as others take more instructions; what is too much is not read.
-        lanes = VectorRegisters.of(self._target).lanes(self._out.dtype)
-        self._starts = -(-starts // lanes) * lanes
-        self._length = -(-(self._starts + within) // lanes) * lanes
-        self._row = scratch((self._length,), self._out.dtype, "row")
+        length = (width - 1) * windows.strides[1] + within + 1
+        behind = length - windows.before[1]
+        self._seen_columns = max(min(self._data.shape[3], behind), 0)
+        at_once = max(n for n in range(1, _ROWS + 1) if height % n == 0)
+        self._rows = scratch((at_once, length), self._out.dtype, "rows")
+        self._widths = scratch((width,), self._out.dtype, "widths")
 
     def stmt(self) -> Stmt:
         """Return the loops."""
-        names = ("image", "channel", "row")
-        loops = nested(names, self._out.shape[:3], self._results)
-        return allocated(self._row, loops)
+        images, channels, height, width = self._out.shape
+        at_once, length = (int(dim) for dim in self._rows.shape)
+        filled = elementwise_nest(
+            (at_once, length),
+            lambda at: BufferStore(self._rows, self._start, at),
+            self._target,
+        )
 
-    def _at(self, place: PrimExpr) -> PrimExpr:
-        return BufferLoad(self._row, [place])
+        def some(place: tuple[PrimExpr, ...]) -> Stmt:
+            *image, chunk = place
+            first = multiply(chunk, index(at_once))
 
-    def _nest(self, length: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
-        return elementwise_nest((length,), lambda at: body(at[0]), self._target)
+            def each(body: Callable[..., Stmt]) -> Stmt:
+                return looped(
+                    "row", at_once, lambda row: body(image, add(first, row), row)
+                )
 
-    def _results(self, place: tuple[PrimExpr, ...]) -> Stmt:
-        """Return what computes a row of results."""
-        how, length, y = self._windows, self._length, Var("y", INDEX)
-        image = [*place[:2], self._place(place[2], y, 0)]
-        seen = min(self._data.shape[3], length - how.before[1])
+            return stmt_seq(each(self._joined), each(self._windowed))
 
-        def joined(x: PrimExpr) -> Stmt:
-            at = add(x, index(how.before[1]))
-            value = self._join(self._at(at), self._data.at([*image, x]))
-            return BufferStore(self._row, value, [at])
+        extents = images, channels, height // at_once
+        loops = nested(("image", "channel", "rows"), extents, some)
+        if not self._divides_by_number:
+            return allocated(self._rows, stmt_seq(filled, loops))
+        counted = elementwise_nest(
+            (width,),
+            lambda at: BufferStore(
+                self._widths, self._factor(self._seen(at[0], 1)[1]), at
+            ),
+            self._target,
+        )
+        body = allocated(self._widths, stmt_seq(filled, counted, loops))
+        return allocated(self._rows, body)
 
-        def windowed(x: PrimExpr) -> Stmt:
-            found = self._at(x)
-            for inside in range(1, how.size[1]):
-                at = add(x, index(inside * how.dilation[1]))
-                found = self._join(found, self._at(at))
-            return BufferStore(self._row, found, [x])
+    @property
+    def _divides_by_number(self) -> bool:
+        """Whether sums are divided by the number of elements that their windows see."""
+        return not self._is_max and self._windows.divisor is None
+
+    def _joined(self, image: list[PrimExpr], y: PrimExpr, row: PrimExpr) -> Stmt:
+        """Return what joins the rows that windows of a row see."""
+        before = index(self._windows.before[1])
 
         def whole(ends: list[PrimExpr]) -> Stmt:
             first, count = ends
 
-            def stored(x: PrimExpr) -> Stmt:
-                value = self._at(multiply(x, index(how.strides[1])))
-                if not self._is_max:
-                    value = div(value, self._divisor(count, self._columns_seen(x)))
-                return self._store((*place, x), value)
+            def element(at: Indices, k: Indices) -> PrimExpr:
+                seen = self._place(y, add(first, k[0]), 0)
+                return self._data.at([*image, seen, at[0]])
 
-            return stmt_seq(
-                self._nest(length, lambda x: BufferStore(self._row, self._start, [x])),
-                For(y, first, count, ForKind.SERIAL, self._nest(max(seen, 0), joined)),
-                self._nest(self._starts, windowed),
-                self._nest(self._out.shape[3], stored),
+            def stored(at: Indices, value: PrimExpr) -> Stmt:
+                return BufferStore(self._rows, value, [row, add(at[0], before)])
+
+            columns = Result((self._seen_columns,), self._out.dtype)
+            how = self._target, self._start, self._join
+            return reductions(columns, [count], element, stored, *how)
+
+        return bound_all("end", self._seen(y, 0), whole)
+
+    def _windowed(self, image: list[PrimExpr], y: PrimExpr, row: PrimExpr) -> Stmt:
+        """Return what computes a row of results, and stores them."""
+        how = self._windows
+
+        def result(at: list[PrimExpr]) -> Stmt:
+            begin = multiply(at[0], index(how.strides[1]))
+            places = (
+                add(begin, index(inside * how.dilation[1]))
+                for inside in range(how.size[1])
             )
+            elements = (BufferLoad(self._rows, [row, place]) for place in places)
+            found = functools.reduce(self._join, elements)
+            if not self._is_max:
+                found = div(found, self._divisor_at(height, at[0]))
+            return self._store((*image, y, *at), found)
 
-        return bound_all("end", self._seen(place[2], 0), whole)
+        height = Var("height", INDEX)
+        loops = elementwise_nest(self._out.shape[3:], result, self._target)
+        return LetStmt(height, self._seen(y, 0)[1], loops)
 
-    def _columns_seen(self, x: PrimExpr) -> PrimExpr:
-        """Return how many columns of the image a window sees."""
-        if self._sees_padding:
-            return self._seen(x, 1)[1]
-        return index(self._windows.size[1])
+    def _divisor_at(self, height: PrimExpr, x: PrimExpr) -> PrimExpr:
+        """Return the divisor of a sum, of a window that sees so many rows."""
+        if self._divides_by_number:
+            return multiply(self._factor(height), BufferLoad(self._widths, [x]))
+        return const(self._windows.divisor, self._out.dtype)
+
+    def _factor(self, seen: PrimExpr) -> PrimExpr:
+        """Return a factor of a divisor; where nothing is seen the sum is 0."""
+        return Cast(self._out.dtype, maximum(seen, index(1)))
 
 
 def _windows(attrs: Any, data: Source) -> _Windows:

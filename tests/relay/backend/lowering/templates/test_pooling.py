@@ -49,6 +49,11 @@ CASES = [
     kernel("nn.avg_pool2d", AvgPool2DAttrs(pool_size=(2, 2), strides=(2, 2)), WIDE),
     kernel(
         "nn.avg_pool2d",
+        AvgPool2DAttrs(pool_size=(3, 3), strides=(2, 2), padding=(1, 1, 1, 1)),
+        WIDE,
+    ),
+    kernel(
+        "nn.avg_pool2d",
         AvgPool2DAttrs(
             **IN_NCHW, dilation=(2, 2), ceil_mode=True, count_include_pad=True
         ),

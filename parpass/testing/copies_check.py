@@ -8,18 +8,23 @@ a pass must change nothing but its argument.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parpass.errors import LawError
 from parpass.runner.check.codec_check import changed_in_place
-from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.testing.run_comparison import result_of, single_passes
+from parpass.transform import ModuleAdapter, Pass, PassContext, adapter_of, as_pass
 from parpass.transform.adapter import FoundMutability, keep_inline
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
-from parpass.transform.checked_adapter import adapter_name
+from parpass.transform.checked_adapter import adapter_name, for_run
 from parpass.transform.frozen_values import is_frozen
-from parpass.transform.function_copies import own_module, reached_function
+from parpass.transform.function_copies import (
+    own_module,
+    reached_function,
+    round_trip_all,
+)
 from parpass.transform.function_difference import is_surely_module
 from parpass.transform.object_walk import Part, parts_of, walk
 from parpass.transform.passes import FunctionPass, FunctionwisePass
@@ -29,7 +34,35 @@ from parpass.transform.read_only_functions import ReadOnlyFunctions
 _CONTAINERS = (list, dict, set, bytearray)
 
 
-def shared_part_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
+def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
+    """Check that functions can be copied, and that passes change no others in place.
+
+    Each function must own everything in it that can be changed, and must reach no
+    module but its own. If the adapter says that functions are values, passes must not
+    change any.
+
+    Raises:
+        LawError: Functions share a part, refer to each other or to another module, or a
+            pass changes a function that it must not.
+    """
+    adapter = for_run(adapter_of(mod, "check_copies"))
+    for fault in (_shared_part_fault(adapter, mod), _member_fault(adapter, mod)):
+        if fault is not None:
+            raise fault
+    if adapter.consumes_functions:
+        return
+    for one in single_passes(as_pass(pipeline)):
+        (body,) = (step for step in one.passes if step is not None)
+        # A copy in any case: a pass may change what the adapter says is a value.
+        fault = _change_fault(adapter, body, round_trip_all(adapter, mod))
+        if fault is not None:
+            raise fault
+        mod, error = result_of(one, round_trip_all(adapter, mod))
+        if error is not None:
+            raise error
+
+
+def _shared_part_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
     """Return the error for a part that two functions share, or one with the module."""
     if not isinstance(adapter.mutability, FoundMutability):
         return None
@@ -92,7 +125,7 @@ def _may_be_changed(part: Part) -> bool:
     return not is_compared and next(parts_of(part), None) is not None
 
 
-def member_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
+def _member_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
     """Return the error for functions that lead to another module, or to each other."""
     if not isinstance(adapter.mutability, FoundMutability):
         return None
@@ -150,7 +183,7 @@ def _member_error(
     )
 
 
-def change_fault(adapter: ModuleAdapter, pass_: Pass, mod: Any) -> LawError | None:
+def _change_fault(adapter: ModuleAdapter, pass_: Pass, mod: Any) -> LawError | None:
     """Return the error for a pass that changes a function that it must not change.
 
     `mod` is a copy of the module, which the check may change.
