@@ -227,15 +227,13 @@ class Elementary:
         lanes = data_type(mask.dtype).lanes
         if lanes == 1:
             return mask
-        even = range(0, lanes, 2)
-        odd = [
-            min(at + 1, lanes - 1) for at in even
-        ]  # the last one again, if it is left
-        halves = (
-            Shuffle((mask,), tuple(IntImm("int32", at) for at in half))
-            for half in (even, odd)
+        begin = range(0, lanes, 2)
+        # Of an odd number the last one counts twice.
+        even, odd = (
+            Shuffle((mask,), tuple(IntImm("int32", min(at, lanes - 1)) for at in half))
+            for half in (begin, [at + 1 for at in begin])
         )
-        return self._any(self._named(logical_or(*halves), "any"))
+        return self._any(self._named(logical_or(even, odd), "any"))
 
     # Logarithms.
 
