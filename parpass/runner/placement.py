@@ -351,7 +351,7 @@ class PlacementPolicy:
         if in_workers:
             SLOWDOWN.update(placed.estimate.in_workers, spent)
 
-    def add_missed_saving(self, seconds: float, nodes: int, functions: int) -> None:
+    def add_missed_saving(self, seconds: float, nodes: float, functions: int) -> None:
         """Count what workers would have saved on a stage that took so long here."""
         saving = self.speedup().seconds(seconds, nodes, functions)
         self._amortizer.add_missed_saving(saving)

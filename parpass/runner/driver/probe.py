@@ -8,6 +8,11 @@ one never pays for a pool, nor does a large one of small functions.
 Workers that are not started take longer to start than a small pipeline takes. So this
 process goes on with the functions until they are ready: a first run is not slower than
 a serial one, as far as there is a core to start them on.
+
+To run all passes on one function, and keep what each did, takes some microseconds more
+for each call than to run one pass on all functions. So once functions turn out to be
+small work, the passes run on the rest one after the other, as in a serial run. Each is
+then a probe of its own, in case later functions are large work.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import math
 import time
 from collections import deque
 from concurrent.futures import Future
+from typing import Any
 
 import msgspec
 
@@ -40,6 +46,7 @@ _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted
 # Of the seconds that workers must save to be started, those that functions take here
 # before: the first ones load, and fill, what the others use, and look heavy.
 _MEASURED_SHARE = 0.2
+_SMALL_SHARE = 0.5  # of them, which functions before that must seem to save at least
 # Seconds that the workers must save on the rest to get it when the first one is ready:
 # the others have yet to start, and this process to import the coordinator.
 _OFFLOAD_SECONDS = 0.2
@@ -55,6 +62,7 @@ class StopCriterion:
 
     Attributes:
         nodes: The nodes of the functions so far, about.
+        is_settled: Whether the functions are small work, so that a serial run is best.
         has_started: Whether it started workers.
         start_seconds: How long this process was at starting them.
     """
@@ -62,21 +70,27 @@ class StopCriterion:
     def __init__(
         self, functions: int, policy: PlacementPolicy, store: ModuleStore
     ) -> None:
-        self._functions = functions
         self._overhead = policy.dispatch_overhead(functions)
         self._policy = policy
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
+        # Of the last looks, seconds for each function since the look before.
+        self._rates: deque[float] = deque(maxlen=_LOOKS)
+        self.has_started = False
+        self.start_seconds = 0.0
+        self.begin(functions)
+
+    def begin(self, functions: int) -> None:
+        """Begin anew, on so many functions, with the workers that were started."""
+        self._functions = functions
         self._size = 0
         self._counting = 0.0  # seconds for nodes so far
         self._began = time.perf_counter()
         self._last = 0, 0.0  # function and time of the last look
-        # Of the last looks, seconds for each function since the look before.
-        self._rates: deque[float] = deque(maxlen=_LOOKS)
+        self._rates.clear()
         self._longest = 0.0, 0  # seconds between two looks, and for how many functions
         self.nodes = 0
-        self.has_started = False
-        self.start_seconds = 0.0
+        self.is_settled = False
 
     def __call__(self, at: int, held: FunctionHandle) -> int:
         """Return how many functions this process goes on with, before the next look.
@@ -88,11 +102,14 @@ class StopCriterion:
         self._store.check_open()
         spent = self.seconds()
         each = self._seconds_per_function(spent, at)
-        if self._should_offload(self._expected_saving(each, at)):
+        saving = self._expected_saving(each, at)
+        if self._should_offload(saving):
             return 0
         is_counted = at < _ALWAYS_COUNTED
         count = 1
         if not is_counted and self._rates[-1] < _BRIEF_SECONDS:
+            is_small = saving < _SMALL_SHARE * self._overhead or self._is_measured
+            self.is_settled = is_small and not self.has_started
             count = max(_BATCH, min(at // _BATCHES, _LARGEST_BATCH))
             count = min(count, self._functions - at)
         if is_counted or self._counting <= _COUNTING_SHARE * spent:
@@ -121,6 +138,10 @@ class StopCriterion:
 
     def cancel(self) -> None:
         """Let the workers load nothing any more."""
+
+    @property
+    def _is_measured(self) -> bool:
+        return self.seconds() > _MEASURED_SHARE * self._overhead
 
     def _should_offload(self, saving: float) -> bool:
         """Return whether the rest is offloaded, which would save so many seconds."""
@@ -163,15 +184,20 @@ class WarmUpCriterion(StopCriterion):
     Where the stage was placed in workers they are started before the first function.
 
     Args:
+        functions: How many functions there are.
         stage: The stage.
         state: The run.
         policy: Knows the workers.
     """
 
     def __init__(
-        self, stage: StageInProgress, state: RunState, policy: PlacementPolicy
+        self,
+        functions: int,
+        stage: StageInProgress,
+        state: RunState,
+        policy: PlacementPolicy,
     ) -> None:
-        super().__init__(len(stage.outcomes.missing()), policy, state.store)
+        super().__init__(functions, policy, state.store)
         self._executor, self._steps_to_load = policy.executor, stage.command.steps
         self._start, config = (
             stage.placed.place is Placement.REMOTE,
@@ -201,10 +227,7 @@ class WarmUpCriterion(StopCriterion):
             self._executor.end(loading)
 
     def _should_offload(self, saving: float) -> bool:
-        is_worth_it = self._start or (
-            saving > self._overhead
-            and self.seconds() > _MEASURED_SHARE * self._overhead
-        )
+        is_worth_it = self._start or (saving > self._overhead and self._is_measured)
         if is_worth_it and not self.has_started:
             self.has_started = True
             began = time.perf_counter()
@@ -233,3 +256,36 @@ class WarmUpCriterion(StopCriterion):
         for _ in range(max(1, self._speedup.at_once - 1)):
             loading = self._executor.submit(load_payload, message, owner=self._store)
             self._loading.append(loading)
+
+
+class PassByPassCheckpoint:
+    """Has a criterion look while passes run one after the other, at each anew.
+
+    It leaves a pass where the criterion would hand over the rest.
+
+    Args:
+        criterion: The criterion.
+        functions: How many functions the module has.
+
+    Attributes:
+        nodes: The nodes of the functions of all passes so far, about.
+    """
+
+    def __init__(self, criterion: StopCriterion, functions: int) -> None:
+        self._criterion, self._functions = criterion, functions
+        self._first, self._last = (
+            0,
+            functions,
+        )  # functions at which it looked, of a pass
+        self.nodes = 0
+
+    def __call__(self, at: int, function: Any) -> int:
+        """Return the index of the next function to look at; `at` to leave the pass."""
+        criterion = self._criterion
+        if at <= self._last:
+            criterion.begin(self._functions - at)
+            self._first = at
+        self._last, before = at, criterion.nodes
+        count = criterion(at - self._first, FunctionHandle(function))
+        self.nodes += criterion.nodes - before
+        return at + count

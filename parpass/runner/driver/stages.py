@@ -23,7 +23,13 @@ from parpass.errors import (
 )
 from parpass.errors.warning import warn
 from parpass.fork_safety import forks_wait
-from parpass.runner.driver.local import run_pass_by_pass, run_rest, run_until_handover
+from parpass.runner.driver.local import (
+    left_stage,
+    run_pass_by_pass,
+    run_rest,
+    run_serially_until_handover,
+    run_until_handover,
+)
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.messages import Verdict
@@ -39,7 +45,12 @@ from parpass.runner.placement import (
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.plan.commands import RunStage, StageResult
-from parpass.transform.plan.serial import Suspended, ends_stage, warn_of_unenforced
+from parpass.transform.plan.serial import (
+    KnownResults,
+    Suspended,
+    ends_stage,
+    warn_of_unenforced,
+)
 
 if TYPE_CHECKING:
     from parpass.runner.pool.remote_stage import RemoteStage
@@ -129,6 +140,8 @@ class StageExecutor:
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
             why = await run_until_handover(state, stage, policy)
+            if isinstance(why, KnownResults):
+                return await self._finish_pass_by_pass(stage, policy, why)
             if not stage.outcomes.missing():
                 return await self._finish_here(stage, why)
         return await self._finish_in_workers(stage, policy)
@@ -183,6 +196,19 @@ class StageExecutor:
         while outcomes.invalidate_dependents():
             await run_rest(state, stage, reason)
         return await self._merge_outcomes(stage)
+
+    async def _finish_pass_by_pass(
+        self, stage: StageInProgress, policy: PlacementPolicy, known: KnownResults
+    ) -> StageResult:
+        """Run the passes here one after the other, as long as workers are no faster."""
+        state = self._state
+        result = await run_serially_until_handover(state, stage, policy, known)
+        if result.left is None:
+            return result
+        left = await state.backend.call(left_stage, state, stage, result)
+        rest = await self._finish_in_workers(left, policy)
+        records = [*result.records, *rest.records]
+        return StageResult(rest.mod, records, stage.began, rest.ended)
 
     async def _finish_in_workers(
         self, stage: StageInProgress, policy: PlacementPolicy
