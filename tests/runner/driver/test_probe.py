@@ -173,6 +173,7 @@ def test_passes_go_on_one_after_the_other_once_functions_are_known_to_be_light(
     monkeypatch: pytest.MonkeyPatch,
 ):
     now = 0.0
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     # Workers would save nearly enough on so many of the second ones.
