@@ -6,7 +6,6 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 
@@ -86,11 +85,12 @@ async def run_until_handover(
     criterion = _criterion(functions, stage, state, policy)
     with _deciding(state, criterion):
         known = await state.backend.call(run_functions, state, stage, criterion)
+    _start_others(state, criterion)
+    if known is not None:
+        return known
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    if known is not None:
-        return known
     return _reason(criterion)
 
 
@@ -105,12 +105,12 @@ async def run_serially_until_handover(
     Of functions with an outcome the results are `known`.
     """
     steps, seconds = stage.command.steps, stage.outcomes.step_seconds
-    functions, began = len(stage.outcomes.names), time.perf_counter()
+    functions = len(stage.outcomes.names)
     criterion = _criterion(functions, stage, state, policy)
-    checkpoint = PassByPassCheckpoint(criterion, functions)
-    mod = state.load(stage.command.mod)
+    checkpoint = PassByPassCheckpoint(criterion, functions, state.store)
 
     def run() -> StageResult:
+        mod = state.load(stage.command.mod)
         with state.walk(steps, mod, checkpoint) as walk:
             return run_stage_serially(
                 steps,
@@ -124,17 +124,19 @@ async def run_serially_until_handover(
 
     with _deciding(state, criterion):
         result = await state.backend.call(run)
-    records = result.records
+    records, nodes = result.records, checkpoint.nodes
+    _learn_costs_of_each(steps, result, nodes)
     for record, spent in zip(records, seconds, strict=False):
         record.seconds += spent
+    if records and ends_stage(records[-1]):
+        criterion.cancel()
+    else:
+        _start_others(state, criterion)
     if records:
         state.observers.stage_ended(records, None)
-        nodes = checkpoint.nodes / len(records)
-        if not ends_stage(records[-1]):
-            COST_MODEL.update(steps, [record.seconds for record in records], nodes)
         if not criterion.has_started:
-            spent = time.perf_counter() - began
-            policy.add_missed_saving(spent, nodes, functions)
+            spent = result.ended - result.began
+            policy.add_missed_saving(spent, sum(nodes) / len(nodes), functions)
     return msgspec.structs.replace(result, began=stage.began)
 
 
@@ -146,7 +148,8 @@ def left_stage(
     assert left is not None
     module = state.store.wrap(result.mod)
     outcomes = StageOutcomes(list(module.handles), 1)
-    seconds = ((time.perf_counter() - left.began) / max(1, left.count),)
+    spent = result.ended - left.began + stage.outcomes.step_seconds[at]
+    seconds = (spent / max(1, left.count),)
     for index, (name, held) in enumerate(islice(module.handles.items(), left.count)):
         if name in left.changed:
             held = FunctionHandle(left.changed[name])
@@ -183,8 +186,7 @@ def _criterion(
 @contextlib.contextmanager
 def _deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
     """Notify of the time of a block in which passes run until a criterion is met."""
-    observers = state.observers
-    with timing(observers, Activity.HERE) as here:
+    with timing(state.observers, Activity.HERE) as here:
         try:
             yield
         except BaseException:
@@ -192,9 +194,13 @@ def _deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
             raise
         finally:
             here.name = _reason(criterion)
+
+
+def _start_others(state: RunState, criterion: StopCriterion) -> None:
+    """Start the rest of the workers, if some were started while passes ran."""
     if criterion.has_started:
-        observers.workers_started(criterion.start_seconds)
-        with timing(observers, Activity.LOADING):
+        state.observers.workers_started(criterion.start_seconds)
+        with timing(state.observers, Activity.LOADING):
             criterion.start_others()
 
 
@@ -209,6 +215,17 @@ async def run_rest(
     """Run all passes on the functions without an outcome."""
     with timing(state.observers, Activity.HERE, reason):
         await state.backend.call(run_functions, state, stage)
+
+
+def _learn_costs_of_each(
+    steps: Sequence[Pass], result: StageResult, nodes: Sequence[int]
+) -> None:
+    """Add to the cost model what each pass took on its number of nodes."""
+    spent = [record.seconds for record in result.records if not ends_stage(record)]
+    if result.left is not None:
+        spent.append(result.ended - result.left.began)
+    for step, seconds, size in zip(steps, spent, nodes, strict=False):
+        COST_MODEL.update([step], [seconds], size)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:

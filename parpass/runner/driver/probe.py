@@ -266,26 +266,32 @@ class PassByPassCheckpoint:
     Args:
         criterion: The criterion.
         functions: How many functions the module has.
+        store: Knows whether the run was abandoned.
 
     Attributes:
-        nodes: The nodes of the functions of all passes so far, about.
+        nodes: For each pass so far, the nodes of the functions that it ran on, about.
     """
 
-    def __init__(self, criterion: StopCriterion, functions: int) -> None:
-        self._criterion, self._functions = criterion, functions
-        self._first, self._last = (
-            0,
-            functions,
-        )  # functions at which it looked, of a pass
-        self.nodes = 0
+    def __init__(
+        self, criterion: StopCriterion, functions: int, store: ModuleStore
+    ) -> None:
+        self._criterion, self._functions, self._store = criterion, functions, store
+        self._first = self._next_look = 0  # functions, of a pass
+        self._last = functions
+        self.nodes: list[int] = []
 
-    def __call__(self, at: int, function: Any) -> int:
-        """Return the index of the next function to look at; `at` to leave the pass."""
+    def __call__(self, at: int, function: Any) -> bool:
+        """Return whether to leave the pass before a function."""
         criterion = self._criterion
+        self._store.check_open()
         if at <= self._last:
             criterion.begin(self._functions - at)
-            self._first = at
-        self._last, before = at, criterion.nodes
+            self._first = self._next_look = at
+            self.nodes.append(0)
+        self._last = at
+        if at < self._next_look:
+            return False
         count = criterion(at - self._first, FunctionHandle(function))
-        self.nodes += criterion.nodes - before
-        return at + count
+        self._next_look = at + count
+        self.nodes[-1] = criterion.nodes
+        return not count

@@ -34,7 +34,7 @@ from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
-from parpass.runner.driver.probe import StopCriterion
+from parpass.runner.driver.probe import PassByPassCheckpoint, StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -52,12 +52,13 @@ from parpass.transform import (
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.plan.commands import RunStage
+from parpass.transform.plan.serial import run_stage_serially
 from tests.runner.driver.retyping import HangOnInt, NoteRuns, Swap, ToInt
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.runner.probing import settling
 from tests.support.toy.ending import EndAtStart
 from tests.support.toy.ir import Fn, Program, program, values_of
-from tests.support.toy.kinds import SizelessProgram
+from tests.support.toy.kinds import CountedProgram, CountingAdapter, SizelessProgram
 from tests.support.toy.passes import Add, FailOn
 from tests.support.toy.pipelines import Seen, see
 from tests.support.toy.signed_ir import Change, SignedProgram, stated
@@ -153,6 +154,19 @@ def test_passes_that_go_on_one_after_the_other_run_once_on_each_function(
         *begun_with,
         *[(name, at) for name in ("first", "second") for at in range(2, 5)],
     ]
+
+
+@pytest.mark.slow
+async def test_the_event_loop_decodes_no_functions_as_passes_go_on_with_them(
+    runner: Runner,
+) -> None:
+    CountingAdapter.unpacking.clear()
+    mod = CountedProgram(program(*range(6)).functions)
+    with settling(1, leaving=(0, 2)):
+        made = await runner.run(mod, [Add()] * 3, context=PassContext(config=HERE))
+    assert values_of(made) == values_of(program(*range(3, 9)))
+    assert CountingAdapter.unpacking
+    assert threading.current_thread() not in CountingAdapter.unpacking
 
 
 @pytest.mark.slow
@@ -329,18 +343,33 @@ class EndsTheRun(FunctionPass):
         return func
 
 
-def test_functions_that_are_run_together_are_left_once_the_run_is_over():
-    ending = EndsTheRun()
-    stage, state = begun((ending,), program(*range(6)))
+class AllTogether(StopCriterion):
+    """Looks at the first of six functions only."""
+
+    def __call__(self, at: int, held: FunctionHandle) -> int:
+        return 6
+
+
+@pytest.mark.parametrize("passes_go_on", [False, True])
+def test_functions_that_are_run_together_are_left_once_the_run_is_over(
+    passes_go_on: bool,
+):
+    ending, mod = EndsTheRun(), program(*range(6))
+    stage, state = begun((ending,), mod)
     ending.store = state.store
-
-    class AllTogether(StopCriterion):
-        def __call__(self, at: int, held: FunctionHandle) -> int:
-            return 6
-
     policy: Any = SimpleNamespace(dispatch_overhead=float)
+    criterion = AllTogether(6, policy, state.store)
+
+    def run() -> None:
+        if not passes_go_on:
+            run_functions(state, stage, criterion)
+            return
+        checkpoint = PassByPassCheckpoint(criterion, 6, state.store)
+        about = stage.command.steps, mod, state.context, state.adapter
+        run_stage_serially(*about, checkpoint)
+
     with pytest.raises(AbandonedError):
-        run_functions(state, stage, AllTogether(6, policy, state.store))
+        run()
     assert ending.seen == [0, 1, 2]
 
 

@@ -92,15 +92,13 @@ def left_at(
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     functions = len(costs[0])
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
-    checkpoint = PassByPassCheckpoint(StopCriterion(functions, *about), functions)
+    criterion = StopCriterion(functions, *about)
+    checkpoint = PassByPassCheckpoint(criterion, functions, about[1])
     for step, seconds in enumerate(costs):
-        at = 0
-        while at < functions:
-            stop = checkpoint(at, 1)
-            if stop == at:
+        for at, spent in enumerate(seconds):
+            if checkpoint(at, 1):
                 return step, at
-            now += sum(seconds[at:stop])
-            at = stop
+            now += spent
     return None
 
 

@@ -25,6 +25,7 @@ from tests.support.toy.passes import Add
 
 FUNCTIONS = 100
 READY_AT = 10  # the function on which the workers become ready
+LIGHT = 40  # functions which are known to be small work by then
 # Worth workers at once, and not so little that they run all there is.
 WORTH_IT = PassContext(config={ASKING_WORKERS_SECONDS: 0.02})
 
@@ -64,6 +65,19 @@ class Refuses(Where):
         return super().transform_function(func, mod, ctx)
 
 
+class Interrupted(Where):
+    """Is light at first; the user interrupts it on the last function."""
+
+    pass_info = PassInfo(0, "Interrupted")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if func.values[0] < LIGHT:
+            return func
+        if func.values[0] == FUNCTIONS:
+            raise KeyboardInterrupt
+        return super().transform_function(func, mod, ctx)
+
+
 class SlowToLoad(ThreadExecutor):
     """Its workers have loaded the passes when `load_now` is called, or never."""
 
@@ -90,10 +104,10 @@ def _nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # What else keeps the cores busy is not to be taken for work.
     clock = SimpleNamespace(perf_counter=time.thread_time)
     monkeypatch.setattr(probe, "time", clock)
-    COST_MODEL.forget([Where(), Refuses()])
+    COST_MODEL.forget([Where(), Refuses(), Interrupted()])
     _loading.clear()
     yield
-    COST_MODEL.forget([Where(), Refuses()])
+    COST_MODEL.forget([Where(), Refuses(), Interrupted()])
     _loading.clear()
 
 
@@ -110,6 +124,15 @@ def test_functions_run_here_until_workers_have_loaded_the_passes():
     assert executor.log.count("load") == 1
     assert report is not None
     assert report.here[PlacementReason.STARTING] > 0
+
+
+def test_no_more_workers_are_started_for_a_run_that_is_interrupted():
+    executor, context = SlowToLoad(), PassContext(config={ASKING_WORKERS_SECONDS: 5e-3})
+    with open_runner(executor=executor) as runner:
+        mod = program(*range(1, FUNCTIONS + 1))
+        with pytest.raises(KeyboardInterrupt):
+            runner.run_sync(mod, Interrupted(), context=context)
+        assert executor.log == ["load", "end"]
 
 
 def test_all_functions_run_here_if_workers_are_never_ready():

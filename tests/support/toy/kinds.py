@@ -6,9 +6,12 @@ starts. So these import nothing that takes long, such as pytest.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from parpass.transform import BlobSink, register_adapter
+from parpass.transform import BlobSink, Source, register_adapter
 from tests.support.toy.ir import Fn, Program, ToyAdapter, ToyMutability
 
 
@@ -43,17 +46,24 @@ class OpenAdapter(ToyAdapter):
 
 
 class CountedProgram(Program):
-    """A module of which it is counted how often a function is packed here."""
+    """A module of which it is noted how often, and where, functions are packed here."""
 
 
 class CountingAdapter(ToyAdapter):
     """Counts, in each process for itself."""
 
     packed = 0
+    unpacking: ClassVar[set[threading.Thread]] = set()
 
     def encode_function(self, function: Fn, blob_sink: BlobSink) -> bytes:
         CountingAdapter.packed += 1
         return super().encode_function(function, blob_sink)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
+    ) -> Fn:
+        CountingAdapter.unpacking.add(threading.current_thread())
+        return super().decode_function(encoded, sources, mod)
 
 
 register_adapter(SizelessProgram, SizelessAdapter())
