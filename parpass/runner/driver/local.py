@@ -75,10 +75,11 @@ async def run_until_handover(
     """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
-    was never so. If a serial run is best for the rest, the result is what is known.
+    was never so.
 
     Returns:
-        Why it ran here: workers were starting, or were not worth it.
+        Why it ran here: workers were starting, or were not worth it. Where a serial run
+        is best for the rest, the results that it takes.
     """
     outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
