@@ -108,9 +108,9 @@ async def run_serially_until_handover(
     functions, began = len(stage.outcomes.names), time.perf_counter()
     criterion = _criterion(functions, stage, state, policy)
     checkpoint = PassByPassCheckpoint(criterion, functions)
-    mod = state.load(stage.command.mod)
 
     def run() -> StageResult:
+        mod = state.load(stage.command.mod)
         with state.walk(steps, mod, checkpoint) as walk:
             return run_stage_serially(
                 steps,
