@@ -122,7 +122,7 @@ class SpeedupModel(NamedTuple):
         )
         return max(one, (_CONTENTION * work + one + all_) / self.at_once)
 
-    def seconds(self, work: float, nodes: float, functions: float) -> float:
+    def saved(self, work: float, nodes: float, functions: float) -> float:
         """Return the seconds that workers save on `work` seconds; less than 0: lose."""
         return work - SLOWDOWN.slowdown * self.expected(work, nodes, functions)
 

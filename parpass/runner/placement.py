@@ -353,7 +353,7 @@ class PlacementPolicy:
 
     def add_missed_saving(self, seconds: float, nodes: float, functions: int) -> None:
         """Count what workers would have saved on a stage that took so long here."""
-        saving = self.speedup().seconds(seconds, nodes, functions)
+        saving = self.speedup().saved(seconds, nodes, functions)
         self._amortizer.add_missed_saving(saving)
 
     def update_from_remainder(
@@ -398,7 +398,7 @@ class PlacementPolicy:
     def _by_estimate(self, stage: _Stage, known: Estimate, overhead: float) -> Placed:
         """Place a stage whose estimated seconds can be relied on."""
         gain, work = self.speedup(), (known.seconds, known.nodes, len(stage.functions))
-        saved = min(gain.seconds(*work), known.seconds - known.longest)
+        saved = min(gain.saved(*work), known.seconds - known.longest)
         if saved > overhead:
             start = 0.0 if self.executor.is_warm else _START_UP_SECONDS
             expected = start + max(gain.expected(*work), known.longest)
@@ -408,7 +408,7 @@ class PlacementPolicy:
                 estimate=msgspec.structs.replace(known, in_workers=expected),
             )
         most = known.margin * known.seconds, known.nodes, len(stage.functions)
-        if known.margin > 1 and gain.seconds(*most) >= overhead:
+        if known.margin > 1 and gain.saved(*most) >= overhead:
             return self._to_be_probed(stage)
         SLOWDOWN.decay()
         self._amortizer.add_missed_saving(saved)

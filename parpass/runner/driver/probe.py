@@ -171,7 +171,7 @@ class StopCriterion:
         """Return what the workers would save on the functions that are left."""
         if not each:
             return 0.0
-        gain = self._speedup.seconds(each * done, self.nodes, done)
+        gain = self._speedup.saved(each * done, self.nodes, done)
         return gain * (self._functions - done) / done
 
 

@@ -1,11 +1,12 @@
 """The wire protocol of coordinator and workers, and the outcome of a function.
 
-A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. Of a
-stage, each worker gets a `StageSpec` before its first job, pickled with all that it
-needs (`follow.payload`). Bytes inside of messages are functions, encoded by the adapter
-of the IR, exceptions with their tracebacks, and pickles of what users may have a part
-in. Passes are pickled by cloudpickle, so lambdas, closures and classes of `__main__`
-can be sent.
+A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. In
+the pipe a `Job` comes with the function to call with it, and in place of a result may
+be an error (`worker.main`). Of a stage, each worker gets a `StageSpec` before its first
+job, pickled with all that it needs (`follow.payload`). Bytes inside of messages are
+functions, encoded by the adapter of the IR, exceptions with their tracebacks, and
+pickles of what users may have a part in. Passes are pickled by cloudpickle, so lambdas,
+closures and classes of `__main__` can be sent.
 """
 
 from __future__ import annotations
