@@ -33,7 +33,7 @@ from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
-from parpass.transform.capture.recorder import has_error
+from parpass.transform.capture.recorder import Recorder, has_error
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
@@ -121,6 +121,35 @@ class Effects(msgspec.Struct, frozen=True):
     changes: Sequence[FunctionChange] = ()
     result: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        recorder: Recorder,
+        emissions: Sequence[Emission] = (),
+        result: str | None = None,
+    ) -> Effects:
+        """Return what a recorder has, with what was emitted."""
+        return cls(
+            recorder.diagnostics,
+            recorder.counted,
+            emissions,
+            recorder.remarks,
+            recorder.changes,
+            result,
+        )
+
+    def recorder(self) -> Recorder:
+        """Return a recorder that has them, but for what was emitted."""
+        made = Recorder(None)
+        if self.diagnostics:
+            made.diag_ctx.diagnostics.extend(self.diagnostics)
+        if self.counters:
+            made.counters.update(self.counters)
+        made.remarks, made.changes = self.remarks, self.changes
+        return made
+
+
+NO_EFFECTS = Effects()
 
 if TYPE_CHECKING:
     _EffectsByStep: TypeAlias = Mapping[int, Effects]

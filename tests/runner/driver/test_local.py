@@ -34,7 +34,7 @@ from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
-from parpass.runner.driver.probe import StopCriterion
+from parpass.runner.driver.probe import Look, StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -335,8 +335,8 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over():
     ending.store = state.store
 
     class AllTogether(StopCriterion):
-        def __call__(self, at: int, held: FunctionHandle) -> int:
-            return 6
+        def look(self, at: int, held: FunctionHandle) -> Look:
+            return Look(6)
 
     policy: Any = SimpleNamespace(dispatch_overhead=float)
     with pytest.raises(AbandonedError):
