@@ -243,7 +243,7 @@ class WarmUpCriterion(StopCriterion):
             self._executor.end(loading)
 
     def _hands_over(self, saving: float) -> bool:
-        """Return whether the rest is handed over; start workers if they are worth it."""
+        """Return whether the rest is handed over; start workers if that pays."""
         is_worth_it = self._start or (saving > self._overhead and self._is_measured)
         if is_worth_it and not self.has_started:
             self.has_started = True
