@@ -23,6 +23,8 @@ _WORKER_SECONDS_PER_NODE = 1.5e-6
 _WORKER_SECONDS_PER_FUNCTION = 8e-5
 _CONTENTION = 1.1  # cores are slower when all are busy, and when passes alternate
 
+# Seconds to publish a stage, send jobs and receive results, and a margin.
+WARM_OVERHEAD_SECONDS = 0.025
 BYTES_PER_NODE = 20  # that is encoded, about
 _MAX_SLOWDOWN = 8.0
 _DECAY = 0.98  # of what was learnt, each time that work stays here because of it
