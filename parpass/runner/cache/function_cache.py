@@ -15,7 +15,14 @@ import random
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +32,7 @@ from parpass.errors import ArgumentError
 from parpass.fork_safety import forks_wait
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
+from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.identity_memo import IdentityMemo
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
@@ -153,31 +161,24 @@ class FunctionCache:
         """Return whether to compute the next result again, and compare."""
         return self._verify > 0 and self._random.random() < self._verify
 
-    def look_up(
+    def search(
         self,
-        keys: Collection[str],
-        accept: Callable[[str, Sequence[CacheEntry]], bool],
+        missing: Collection[str],
         decode: Callable[[bytes], Sequence[CacheEntry]],
-    ) -> None:
-        """Look for results in memory, then in one layer after the other.
+    ) -> Iterator[Mapping[str, Sequence[CacheEntry]]]:
+        """Yield the results of keys: those in memory, then those of each layer.
 
         Args:
-            keys: The keys.
-            accept: Is given a key and its results in one place, the newest first;
-                returns whether one of them is what is looked for.
+            missing: The keys. The caller removes those whose results it takes; only the
+                others are looked for in the next layer.
             decode: Returns the results that a layer has; none if they are damaged.
         """
-        known, read = self.get(keys), list[tuple[str, Sequence[CacheEntry]]]()
-
-        def accept_encoded(key: str, encoded: bytes) -> bool:
-            entries = decode(encoded)
-            if entries:
-                read.append((key, entries))
-            return accept(key, entries)
-
-        missing = [one for one in keys if not accept(one, known.get(one, ()))]
-        self.layers.fetch(missing, accept_encoded)
-        self.put(read)
+        yield self.get(missing)
+        for found in self.layers.search(missing):
+            with in_gc_pauses(found.items()) as each:
+                decoded = {key: some for key, one in each if (some := decode(one))}
+            self.put(decoded.items())
+            yield decoded
 
     def get(self, keys: Iterable[str]) -> dict[str, Sequence[CacheEntry]]:
         """Return the results in memory of the keys that have any, the newest first."""
