@@ -118,15 +118,15 @@ def decode_entries(
     encoded: bytes,
     codec: StoreCodec | None,
     bound: weakref.ref[BoundObjects],
-) -> list[CacheEntry]:
+) -> tuple[CacheEntry, ...]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
     Functions are decoded as members of a module, whose functions refer to `bound`.
     """
     try:
-        return [_read(one, codec, bound) for one in _decode(encoded)]
+        return tuple([_read(one, codec, bound) for one in _decode(encoded)])
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
-        return []
+        return ()
 
 
 def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _Entry:

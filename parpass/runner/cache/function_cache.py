@@ -61,7 +61,9 @@ class BoundObjects:
         return all(mine.get(name) is one for name, one in other.objects.items())
 
 
-class CacheEntry(msgspec.Struct, frozen=True):
+# The collector has neither results nor tuples of them to follow: there are thousands,
+# and no function refers to a result.
+class CacheEntry(msgspec.Struct, frozen=True, gc=False):
     """The outcome of a stage for one function.
 
     Attributes:
@@ -151,7 +153,7 @@ class FunctionCache:
         upper = () if self.store is None else (self.store,)
         self.layers = Layers([*upper, *map(open_layer, lower)])
         self._max_entries = max_entries
-        self._entries: dict[str, Sequence[CacheEntry]] = {}  # used last at the end
+        self._entries: dict[str, tuple[CacheEntry, ...]] = {}  # used last at the end
         self._count = 0
         self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
         self._commits = 0
@@ -164,8 +166,8 @@ class FunctionCache:
     def search(
         self,
         missing: Collection[str],
-        decode: Callable[[bytes], Sequence[CacheEntry]],
-    ) -> Iterator[Mapping[str, Sequence[CacheEntry]]]:
+        decode: Callable[[bytes], tuple[CacheEntry, ...]],
+    ) -> Iterator[Mapping[str, tuple[CacheEntry, ...]]]:
         """Yield the results of keys: those in memory, then those of each layer.
 
         Args:
@@ -180,9 +182,9 @@ class FunctionCache:
             self.put(decoded.items())
             yield decoded
 
-    def get(self, keys: Iterable[str]) -> dict[str, Sequence[CacheEntry]]:
+    def get(self, keys: Iterable[str]) -> dict[str, tuple[CacheEntry, ...]]:
         """Return the results in memory of the keys that have any, the newest first."""
-        found: dict[str, Sequence[CacheEntry]] = {}
+        found: dict[str, tuple[CacheEntry, ...]] = {}
         with forks_wait(), self._lock:
             for key in keys:
                 entries = self._entries.pop(key, None)
@@ -190,7 +192,7 @@ class FunctionCache:
                     self._entries[key] = found[key] = entries
         return found
 
-    def put(self, results: Iterable[tuple[str, Sequence[CacheEntry]]]) -> None:
+    def put(self, results: Iterable[tuple[str, tuple[CacheEntry, ...]]]) -> None:
         """Add results by keys, and replace results with the same reads.
 
         The least recently used results are dropped when the cache is full.
@@ -199,8 +201,8 @@ class FunctionCache:
             for key, entries in results:
                 before = self._entries.pop(key, ())
                 same = [one.reads for one in entries]
-                others = [one for one in before if one.reads not in same]
-                now = self._entries[key] = [*entries, *others][:_MAX_VARIANTS]
+                others = (one for one in before if one.reads not in same)
+                now = self._entries[key] = (*entries, *others)[:_MAX_VARIANTS]
                 self._count += len(now) - len(before)
             while self._count > self._max_entries:
                 oldest = next(iter(self._entries))
@@ -210,7 +212,7 @@ class FunctionCache:
         """Drop a result."""
         with forks_wait(), self._lock:
             found = self._entries.get(key, ())
-            kept = [one for one in found if one.reads != entry.reads]
+            kept = tuple(one for one in found if one.reads != entry.reads)
             self._count -= len(found) - len(kept)
             self._entries[key] = kept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -94,7 +94,7 @@ class ModuleDigests:
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._stage_key, _encoded_name(name))
 
-    def decoded(self, encoded: bytes) -> Sequence[CacheEntry]:
+    def decoded(self, encoded: bytes) -> tuple[CacheEntry, ...]:
         """Return results that a layer has, of functions as members of this module."""
         entries = decode_entries(encoded, self._codec, self.bound)
         for one in entries:

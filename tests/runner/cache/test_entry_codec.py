@@ -49,7 +49,7 @@ class Value:
 BOUND = BoundObjects({})
 REF = weakref.ref(BOUND)
 SPAN = Span("text", 1, 2, 3, 4)
-ENTRIES = [
+ENTRIES = (
     CacheEntry(
         (((ReadKind.SIGNATURE, "f"), b"digest"), ((ReadKind.NAMES, ""), b"")),
         b"fn of bytes",
@@ -70,7 +70,7 @@ ENTRIES = [
         digest_of(b"fn of bytes"),
     ),
     CacheEntry((), None, REF, {}, None),
-]
+)
 
 
 def data_of(*entries: CacheEntry, large_bytes: int = 100) -> bytes:
@@ -87,7 +87,7 @@ def test_the_digest_is_that_of_the_bytes_unless_large_values_are_digested_apart(
     without = replace(ENTRIES[0], content=None)
     assert decode_entries(data_of(without), Codec(), REF) == ENTRIES[:1]
     apart = decode_entries(data_of(ENTRIES[0], large_bytes=11), Codec(), REF)
-    assert apart == [without]
+    assert apart == (without,)
 
 
 def test_without_a_codec_only_what_has_no_function_is_written():
@@ -95,7 +95,7 @@ def test_without_a_codec_only_what_has_no_function_is_written():
     assert found is not None
     assert decode_entries(found, None, REF) == ENTRIES[1:]
     assert encode_entries(ENTRIES[:1], None, 100) is None
-    assert decode_entries(data_of(*ENTRIES), None, REF) == []
+    assert decode_entries(data_of(*ENTRIES), None, REF) == ()
 
 
 @given(st.data())
