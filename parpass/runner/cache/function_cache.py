@@ -75,7 +75,6 @@ class CacheEntry(msgspec.Struct, frozen=True, gc=False):
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
         signature_changed: Whether the signature of the function changed.
-        content: The digest of the result in keys of later stages, if a layer had it.
     """
 
     reads: tuple[tuple[Read, bytes], ...]
@@ -84,7 +83,6 @@ class CacheEntry(msgspec.Struct, frozen=True, gc=False):
     effects: Mapping[int, Effects] = {}
     dependencies: tuple[str, ...] | None = ()
     signature_changed: bool = False
-    content: bytes | None = None
 
 
 class FunctionCache:

@@ -96,25 +96,23 @@ class ModuleDigests:
 
     def decoded(self, encoded: bytes) -> tuple[CacheEntry, ...]:
         """Return results that a layer has, of functions as members of this module."""
-        entries = decode_entries(encoded, self._codec, self.bound)
-        for one in entries:
-            if one.content is not None:
-                content = Content(one.content, self.bound)
-                self._cache.digests.put(one.result, content)
-        return entries
+        return decode_entries(encoded, self._codec, self.bound, self._note)
+
+    def _note(self, function: Any, digest: bytes) -> None:
+        self._cache.digests.put(function, Content(digest, self.bound))
 
     def content(self, function: Any, name: str = "") -> bytes | None:
         """Return the digest of a function; None if it has none.
 
         With a name, it has one only where that pays.
         """
-        is_frozen, memo = self._run.is_frozen, self._cache.digests
-        known = memo.get(function) if is_frozen else None
+        is_frozen = self._run.is_frozen
+        known = self._cache.digests.get(function) if is_frozen else None
         if known is not None and self.has_all(known.bound):
             return known.digest
         found = self._computed(function, name)
         if is_frozen and found is not None:
-            memo.put(function, Content(found, self.bound))
+            self._note(function, found)
         return found
 
     def _computed(self, function: Any, name: str) -> bytes | None:
