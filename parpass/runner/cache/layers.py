@@ -95,7 +95,9 @@ class Layers:
         for at in range(len(self._layers)):
             if not missing:
                 return
-            found: Mapping[str, bytes] = self._use(at, "get", list(missing)) or {}
+            asked = list(missing)
+            given: Mapping[str, bytes] = self._use(at, "get", asked) or {}
+            found = {key: given[key] for key in asked if key in given}
             yield found
             taken = {key: one for key, one in found.items() if key not in missing}
             self._put(range(at), taken)

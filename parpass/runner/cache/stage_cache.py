@@ -61,7 +61,7 @@ class StageCache:
                 for key, entries in known:
                     self._run.store.check_open()
                     entry = next(filter(self._is_valid, entries), None)
-                    if entry is not None and key in missing:
+                    if entry is not None:
                         self._take(missing.pop(key), entry, outcomes)
         self._run.recalled += len(outcomes.recalled)
 
