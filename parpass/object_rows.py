@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _FORMAT = 1  # files that say none have 0: their digests are of objects without keys
@@ -83,26 +83,26 @@ class ObjectRows:
         self._connection.execute(_CREATE)
         self._connection.execute(f"pragma user_version = {_FORMAT}")
 
-    def get(self, keys: Collection[str]) -> tuple[dict[str, bytes], list[str]]:
+    def get(self, keys: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
         """Return the objects that are there, by key, and the keys of damaged ones."""
+        wanted = {key.encode(): key for key in keys}
         found: dict[str, bytes] = {}
         damaged: list[str] = []
-        wanted = sorted(keys)
-        for at in range(0, len(wanted), _MOST_KEYS):
-            some = {key.encode(): key for key in wanted[at : at + _MOST_KEYS]}
-            marks = ", ".join("?" * len(some))
-            query = f"select key, digest, data from object where key in ({marks})"
-            for name, digest, data in self._connection.execute(query, [*some.values()]):
-                if name in some and _fits(name, digest, data):
-                    found[some[name]] = data
-                elif name in some:
-                    damaged.append(some[name])
+        query = "select key, digest, data from object"
+        for name, digest, data in self._with_keys(query, wanted.values()):
+            key = wanted.get(name)
+            if key is not None and _fits(name, digest, data):
+                found[key] = data
+            elif key is not None:
+                damaged.append(key)
         return found, damaged
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys that no object is stored under."""
-        query = "select key from object where key = ?"
-        return [one for one in keys if self._row(query, (one,)) is None]
+        wanted = {key.encode(): key for key in keys}
+        for (name,) in self._with_keys("select key from object", wanted.values()):
+            wanted.pop(name, None)
+        return [*wanted.values()]
 
     def put(self, objects: Mapping[str, bytes], now: float) -> None:
         rows = [
@@ -113,12 +113,10 @@ class ObjectRows:
         self._connection.executemany(change, rows)
 
     def note_use(self, keys: Iterable[str], now: float) -> None:
-        change = "update object set used = ? where key = ?"
-        self._connection.executemany(change, [(now, key) for key in keys])
+        self._with_keys("update object set used = ?", keys, now)
 
     def drop(self, keys: Iterable[str]) -> None:
-        change = "delete from object where key = ?"
-        self._connection.executemany(change, [(key,) for key in keys])
+        self._with_keys("delete from object", keys)
 
     def size(self) -> StoreSize:
         query = "select count(*), coalesce(sum(length(data)), 0) from object"
@@ -163,6 +161,18 @@ class ObjectRows:
                 return cut._replace(after=key)
         self._connection.execute(_DROP, values)
         return None
+
+    def _with_keys(
+        self, statement: str, keys: Iterable[str], *values: Any
+    ) -> list[tuple[Any, ...]]:
+        """Execute a statement on the rows of some keys; return what it selects."""
+        ordered, rows = sorted(keys), list[tuple[Any, ...]]()
+        for at in range(0, len(ordered), _MOST_KEYS):
+            some = ordered[at : at + _MOST_KEYS]
+            which = f"where key in ({', '.join('?' * len(some))})"
+            made = self._connection.execute(f"{statement} {which}", (*values, *some))
+            rows += made.fetchall()
+        return rows
 
     def _row(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:
         return self._connection.execute(query, values).fetchone()
