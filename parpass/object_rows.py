@@ -1,8 +1,8 @@
 """The rows of a table of objects: its columns, and all that is asked of them.
 
-A digest covers key and object, so damage to either costs an object, and never gives
-another one. Objects that there is no room for are those not used for longest. They are
-dropped in chunks, between which other processes use the table.
+A digest covers key and object, so damage to either is a missing object, and no other
+object is found in its place. Those not used for longest are dropped where there is no
+room for all, in chunks, between which other processes use the table.
 """
 
 from __future__ import annotations
