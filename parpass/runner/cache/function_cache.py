@@ -250,6 +250,11 @@ _EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
+    return digest_of_all(parts)
+
+
+def digest_of_all(parts: Iterable[bytes | memoryview]) -> bytes:
+    """Return the digest of parts, as `digest_of`, without keeping them."""
     state = _EMPTY.copy()
     for part in parts:
         state.update(len(part).to_bytes(8, "little"))
