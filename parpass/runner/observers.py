@@ -208,7 +208,7 @@ class RunObserver:
         """The result of a job arrived, of so many bytes."""
 
     def function_retried(self, function: str) -> None:
-        """A function is run again because of `on_failure="retry"`."""
+        """A function is run again, as its worker died or was killed."""
 
     def worker_ended(self, end: WorkerEnd) -> None:
         """A worker died, or was killed."""

@@ -7,44 +7,34 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
-
-import msgspec
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.kept_results import KeptResults, may_go_on_serially
+from parpass.runner.driver.pass_by_pass import KeptResults, may_go_on_serially
 from parpass.runner.driver.probe import (
-    PassByPassCheckpoint,
+    Look,
     StopCriterion,
-    WarmUpCriterion,
+    deciding,
+    new_criterion,
+    reason_of,
+    start_others,
 )
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.ipc.messages import (
-    Effects,
-    FunctionOutcome,
-    Recording,
-    Verdicts,
-)
+from parpass.runner.ipc.messages import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import PlacementPolicy, PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
-from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
-from parpass.transform.plan.serial import (
-    KnownResults,
-    ends_stage,
-    run_stage_serially,
-)
+from parpass.transform.plan.serial import KnownResults, run_stage_serially
 
 _MOST_KEPT = 512  # functions whose results of each pass are kept
 
 
-def run_pass_by_pass(
+def run_serially(
     state: RunState,
     command: RunStage,
     reason: PlacementReason,
@@ -83,131 +73,16 @@ async def run_until_handover(
     """
     outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
-    criterion = _criterion(functions, stage, state, policy)
-    with _deciding(state, criterion):
+    criterion = new_criterion(functions, stage, state, policy)
+    with deciding(state, criterion):
         known = await state.backend.call(run_functions, state, stage, criterion)
-    _start_others(state, criterion)
+    start_others(state, criterion)
     if known is not None:
         return known
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    return _reason(criterion)
-
-
-async def run_serially_until_handover(
-    state: RunState,
-    stage: StageInProgress,
-    policy: PlacementPolicy,
-    known: KnownResults,
-) -> StageResult:
-    """Run passes one after the other until workers would be faster with one of them.
-
-    Of functions with an outcome the results are `known`.
-    """
-    steps, seconds = stage.command.steps, stage.outcomes.step_seconds
-    functions = len(stage.outcomes.names)
-    criterion = _criterion(functions, stage, state, policy)
-    checkpoint = PassByPassCheckpoint(criterion, functions, state.store)
-
-    def run() -> StageResult:
-        mod = state.load(stage.command.mod)
-        with state.walk(steps, mod, checkpoint) as walk:
-            return run_stage_serially(
-                steps,
-                mod,
-                state.context,
-                state.adapter,
-                walk,
-                analyses=state.analyses,
-                known=known,
-            )
-
-    with _deciding(state, criterion):
-        result = await state.backend.call(run)
-    records, nodes = result.records, checkpoint.nodes
-    _learn_costs_of_each(steps, result, nodes)
-    for record, spent in zip(records, seconds, strict=False):
-        record.seconds += spent
-    if records and ends_stage(records[-1]):
-        criterion.cancel()
-    else:
-        _start_others(state, criterion)
-    if records:
-        state.observers.stage_ended(records, None)
-        if not criterion.has_started:
-            spent = result.ended - result.began
-            policy.add_missed_saving(spent, sum(nodes) / len(nodes), functions)
-    return msgspec.structs.replace(result, began=stage.began)
-
-
-def left_stage(
-    state: RunState, stage: StageInProgress, result: StageResult
-) -> StageInProgress:
-    """Return the stage of the one pass that was left, with its outcomes so far."""
-    left, at = result.left, len(result.records)
-    assert left is not None
-    module = state.store.wrap(result.mod)
-    outcomes = StageOutcomes(list(module.handles), 1)
-    spent = result.ended - left.began + stage.outcomes.step_seconds[at]
-    seconds = (spent / max(1, left.count),)
-    for index, (name, held) in enumerate(islice(module.handles.items(), left.count)):
-        if name in left.changed:
-            held = FunctionHandle(left.changed[name])
-        outcome = FunctionOutcome(held.function, seconds)
-        own = left.recorders.get(index)
-        if own is not None:  # what the pass emitted has been emitted
-            found = own.diagnostics, own.counted, (), own.remarks, own.changes
-            outcome.effects = {0: Effects(*found)}
-        outcomes.put(index, held, outcome)
-    command = RunStage(
-        stage.command.steps[at : at + 1],
-        result.mod,
-        wanted=False,
-        done=stage.command.done + at,
-    )
-    state.observers.stage_began(command.steps, outcomes.names, outcomes)
-    return msgspec.structs.replace(
-        stage,
-        command=command,
-        module=module,
-        outcomes=outcomes,
-        placed=msgspec.structs.replace(stage.placed, count=1, estimate=None),
-    )
-
-
-def _criterion(
-    functions: int, stage: StageInProgress, state: RunState, policy: PlacementPolicy
-) -> StopCriterion:
-    if stage.was_warm:
-        return StopCriterion(functions, policy, state.store)
-    return WarmUpCriterion(functions, stage, state, policy)
-
-
-@contextlib.contextmanager
-def _deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
-    """Notify of the time of a block in which passes run until a criterion is met."""
-    with timing(state.observers, Activity.HERE) as here:
-        try:
-            yield
-        except BaseException:
-            criterion.cancel()
-            raise
-        finally:
-            here.name = _reason(criterion)
-
-
-def _start_others(state: RunState, criterion: StopCriterion) -> None:
-    """Start the rest of the workers, if some were started while passes ran."""
-    if criterion.has_started:
-        state.observers.workers_started(criterion.start_seconds)
-        with timing(state.observers, Activity.LOADING):
-            criterion.start_others()
-
-
-def _reason(criterion: StopCriterion) -> PlacementReason:
-    has_started = criterion.has_started
-    return PlacementReason.STARTING if has_started else PlacementReason.SMALL
+    return reason_of(criterion)
 
 
 async def run_rest(
@@ -216,17 +91,6 @@ async def run_rest(
     """Run all passes on the functions without an outcome."""
     with timing(state.observers, Activity.HERE, reason):
         await state.backend.call(run_functions, state, stage)
-
-
-def _learn_costs_of_each(
-    steps: Sequence[Pass], result: StageResult, nodes: Sequence[int]
-) -> None:
-    """Add to the cost model what each pass took on its number of nodes."""
-    spent = [record.seconds for record in result.records if not ends_stage(record)]
-    if result.left is not None:
-        spent.append(result.ended - result.left.began)
-    for step, seconds, size in zip(steps, spent, nodes, strict=False):
-        COST_MODEL.update([step], [seconds], size)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -295,8 +159,8 @@ def run_functions(
         recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
-        for batch in _batches(state, stage, criterion):
-            if kept is not None and criterion is not None and criterion.is_settled:
+        for batch, is_small in _batches(state, stage, criterion):
+            if kept is not None and is_small:
                 known = kept.known(outcomes)
                 if known is not None:
                     return known
@@ -309,21 +173,25 @@ def run_functions(
 
 def _batches(
     state: RunState, stage: StageInProgress, criterion: StopCriterion | None
-) -> Iterator[Sequence[int]]:
-    """Yield functions to run together, by index, until the rest is to be left."""
+) -> Iterator[tuple[Sequence[int], bool]]:
+    """Yield functions to run together, by index, until the rest is to be left.
+
+    And whether the rest is known to be small work.
+    """
     store, mod, names = state.store, stage.module, stage.outcomes.names
     missing, done = stage.outcomes.missing(), 0
     while done < len(missing):
         store.check_open()
-        count = 1
+        look = Look(1)
         if criterion is not None:
             held = mod.handles[names[missing[done]]]
             store.load(held, mod.base)
-            count = criterion(done, held)
-            if not count:
+            look = criterion.look(done, held)
+            if not look.count:
                 return
-        yield missing[done : done + count]
-        done += count
+        batch = missing[done : done + look.count]
+        yield batch, look.is_small
+        done += len(batch)
 
 
 def _run_batch(

@@ -21,8 +21,8 @@ import contextlib
 import math
 import time
 from collections import deque
+from collections.abc import Generator
 from concurrent.futures import Future
-from typing import Any
 
 import msgspec
 
@@ -31,7 +31,13 @@ from parpass.fork_safety import cached_property, forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
-from parpass.runner.placement import Placement, PlacementPolicy, SpeedupModel
+from parpass.runner.observers import Activity, timing
+from parpass.runner.placement import (
+    Placement,
+    PlacementPolicy,
+    PlacementReason,
+    SpeedupModel,
+)
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
@@ -52,6 +58,19 @@ _SMALL_SHARE = 0.5  # of them, which functions before that must seem to save at 
 _OFFLOAD_SECONDS = 0.2
 
 
+class Look(msgspec.Struct, frozen=True):
+    """The decision of a criterion.
+
+    Attributes:
+        count: How many functions this process goes on with, before the next look; 0 if
+            it hands over the rest.
+        is_small: Whether the rest is small work, so that a serial run of it is best.
+    """
+
+    count: int
+    is_small: bool = False
+
+
 class StopCriterion:
     """Decides, at each look, whether workers would be faster with the rest.
 
@@ -62,7 +81,6 @@ class StopCriterion:
 
     Attributes:
         nodes: The nodes of the functions so far, about.
-        is_settled: Whether the functions are small work, so that a serial run is best.
         has_started: Whether it started workers.
         start_seconds: How long this process was at starting them.
     """
@@ -90,10 +108,9 @@ class StopCriterion:
         self._rates.clear()
         self._longest = 0.0, 0  # seconds between two looks, and for how many functions
         self.nodes = 0
-        self.is_settled = False
 
-    def __call__(self, at: int, held: FunctionHandle) -> int:
-        """Return how many functions this process goes on with, before the next look.
+    def look(self, at: int, held: FunctionHandle) -> Look:
+        """Return whether this process goes on, and with how many functions.
 
         Args:
             at: How many it has run.
@@ -103,13 +120,12 @@ class StopCriterion:
         spent = self.seconds()
         each = self._seconds_per_function(spent, at)
         saving = self._expected_saving(each, at)
-        if self._should_offload(saving):
-            return 0
+        if self._hands_over(saving):
+            return Look(0)
         is_counted = at < _ALWAYS_COUNTED
-        count = 1
+        count, is_small = 1, False
         if not is_counted and self._rates[-1] < _BRIEF_SECONDS:
             is_small = saving < _SMALL_SHARE * self._overhead or self._is_measured
-            self.is_settled = is_small and not self.has_started
             count = max(_BATCH, min(at // _BATCHES, _LARGEST_BATCH))
             count = min(count, self._functions - at)
         if is_counted or self._counting <= _COUNTING_SHARE * spent:
@@ -120,9 +136,9 @@ class StopCriterion:
             self._size = 1 + held.size(self._adapter, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:
-                return 0
+                return Look(0)
         self.nodes += count * self._size
-        return count
+        return Look(count, is_small and not self.has_started)
 
     @cached_property
     def _speedup(self) -> SpeedupModel:
@@ -143,8 +159,8 @@ class StopCriterion:
     def _is_measured(self) -> bool:
         return self.seconds() > _MEASURED_SHARE * self._overhead
 
-    def _should_offload(self, saving: float) -> bool:
-        """Return whether the rest is offloaded, which would save so many seconds."""
+    def _hands_over(self, saving: float) -> bool:
+        """Return whether the rest is handed over, which would save so many seconds."""
         return saving > self._overhead
 
     def _seconds_per_function(self, spent: float, at: int) -> float:
@@ -171,12 +187,12 @@ class StopCriterion:
         """Return what the workers would save on the functions that are left."""
         if not each:
             return 0.0
-        gain = self._speedup.seconds(each * done, self.nodes, done)
+        gain = self._speedup.saved(each * done, self.nodes, done)
         return gain * (self._functions - done) / done
 
 
 class WarmUpCriterion(StopCriterion):
-    """Decides, before each function, whether the workers are ready for the rest.
+    """Decides, at each look, whether the workers are ready for the rest.
 
     It starts them once they would save more than their start costs; they are ready
     when the first of them has loaded the passes.
@@ -226,7 +242,8 @@ class WarmUpCriterion(StopCriterion):
         for loading in self._loading:
             self._executor.end(loading)
 
-    def _should_offload(self, saving: float) -> bool:
+    def _hands_over(self, saving: float) -> bool:
+        """Return whether the rest is handed over; start workers if that pays."""
         is_worth_it = self._start or (saving > self._overhead and self._is_measured)
         if is_worth_it and not self.has_started:
             self.has_started = True
@@ -258,40 +275,35 @@ class WarmUpCriterion(StopCriterion):
             self._loading.append(loading)
 
 
-class PassByPassCheckpoint:
-    """Has a criterion look while passes run one after the other, at each anew.
+def new_criterion(
+    functions: int, stage: StageInProgress, state: RunState, policy: PlacementPolicy
+) -> StopCriterion:
+    if stage.was_warm:
+        return StopCriterion(functions, policy, state.store)
+    return WarmUpCriterion(functions, stage, state, policy)
 
-    It leaves a pass where the criterion would hand over the rest.
 
-    Args:
-        criterion: The criterion.
-        functions: How many functions the module has.
-        store: Knows whether the run was abandoned.
+@contextlib.contextmanager
+def deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
+    """Notify of the time of a block in which passes run until a criterion is met."""
+    with timing(state.observers, Activity.HERE) as here:
+        try:
+            yield
+        except BaseException:
+            criterion.cancel()
+            raise
+        finally:
+            here.name = reason_of(criterion)
 
-    Attributes:
-        nodes: For each pass so far, the nodes of the functions that it ran on, about.
-    """
 
-    def __init__(
-        self, criterion: StopCriterion, functions: int, store: ModuleStore
-    ) -> None:
-        self._criterion, self._functions, self._store = criterion, functions, store
-        self._first = self._next_look = 0  # functions, of a pass
-        self._last = functions
-        self.nodes: list[int] = []
+def start_others(state: RunState, criterion: StopCriterion) -> None:
+    """Start the rest of the workers, if some were started while passes ran."""
+    if criterion.has_started:
+        state.observers.workers_started(criterion.start_seconds)
+        with timing(state.observers, Activity.LOADING):
+            criterion.start_others()
 
-    def __call__(self, at: int, function: Any) -> bool:
-        """Return whether to leave the pass before a function."""
-        criterion = self._criterion
-        self._store.check_open()
-        if at <= self._last:
-            criterion.begin(self._functions - at)
-            self._first = self._next_look = at
-            self.nodes.append(0)
-        self._last = at
-        if at < self._next_look:
-            return False
-        count = criterion(at - self._first, FunctionHandle(function))
-        self._next_look = at + count
-        self.nodes[-1] = criterion.nodes
-        return not count
+
+def reason_of(criterion: StopCriterion) -> PlacementReason:
+    has_started = criterion.has_started
+    return PlacementReason.STARTING if has_started else PlacementReason.SMALL

@@ -23,13 +23,8 @@ from parpass.errors import (
 )
 from parpass.errors.warning import warn
 from parpass.fork_safety import forks_wait
-from parpass.runner.driver.local import (
-    left_stage,
-    run_pass_by_pass,
-    run_rest,
-    run_serially_until_handover,
-    run_until_handover,
-)
+from parpass.runner.driver.local import run_rest, run_serially, run_until_handover
+from parpass.runner.driver.pass_by_pass import left_stage, run_serially_until_handover
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.messages import Verdict
@@ -107,7 +102,7 @@ class StageExecutor:
         if state.cache is not None:
             return Suspended(functools.partial(self._run_by_function, command))
         if policy is None:
-            return run_pass_by_pass(state, command, self._why_no_policy)
+            return run_serially(state, command, self._why_no_policy)
         steps, mod = command.steps, command.mod
         budgets = budgets_of(steps, state.context.config)
         is_stored = type(mod) is StoredModule
@@ -117,7 +112,7 @@ class StageExecutor:
         if placed.place is not Placement.LOCAL:
             return Suspended(functools.partial(self._run_by_function, command, placed))
         budgets = budgets[: placed.count]
-        outcome = run_pass_by_pass(state, command, placed.why, budgets)
+        outcome = run_serially(state, command, placed.why, budgets)
         policy.update(placed, command.steps, mod, outcome)
         return outcome
 
@@ -189,7 +184,7 @@ class StageExecutor:
         state, outcomes = self._state, stage.outcomes
         if outcomes.is_empty and stage.cache is None:
             call = state.backend.call
-            return await call(run_pass_by_pass, state, stage.command, reason)
+            return await call(run_serially, state, stage.command, reason)
         if outcomes.missing():
             warn_of_unenforced(budgets_of(stage.command.steps, state.context.config))
         await run_rest(state, stage, reason)

@@ -34,7 +34,8 @@ from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
-from parpass.runner.driver.probe import PassByPassCheckpoint, StopCriterion
+from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
+from parpass.runner.driver.probe import Look, StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -346,8 +347,8 @@ class EndsTheRun(FunctionPass):
 class AllTogether(StopCriterion):
     """Looks at the first of six functions only."""
 
-    def __call__(self, at: int, held: FunctionHandle) -> int:
-        return 6
+    def look(self, at: int, held: FunctionHandle) -> Look:
+        return Look(6)
 
 
 @pytest.mark.parametrize("passes_go_on", [False, True])

@@ -11,11 +11,8 @@ import pytest
 from parpass.runner import cost_model
 from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
-from parpass.runner.driver.probe import (
-    PassByPassCheckpoint,
-    StopCriterion,
-    WarmUpCriterion,
-)
+from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
+from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
 from parpass.runner.ipc.module_store import FunctionHandle
 
 LIGHT, HEAVY = 1e-5, 1e-2  # seconds
@@ -72,7 +69,8 @@ def handed_over(
     criterion = kind(len(costs), *about)
     at = 0
     while at < len(costs):
-        count = criterion(at, FunctionHandle(GIANT if at in giants else 1))
+        held = FunctionHandle(GIANT if at in giants else 1)
+        count = criterion.look(at, held).count
         if not count:
             return at
         now += sum(costs[at : at + count])
@@ -179,9 +177,9 @@ def test_passes_go_on_one_after_the_other_once_functions_are_known_to_be_light(
         criterion = StopCriterion(360, *about)
         settled = None
         for at in range(20):
-            if not criterion(at, FunctionHandle(1)):
-                break
-            if criterion.is_settled:
+            look = criterion.look(at, FunctionHandle(1))
+            assert look.count
+            if look.is_small:
                 settled = at
                 break
             now += cost

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from unittest.mock import patch
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver import kept_results, probe
+from parpass.runner.driver import pass_by_pass, probe
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.transform.plan import serial
 
@@ -45,17 +45,16 @@ def settling(after: int, leaving: tuple[int, int] | None = None) -> Generator[No
         begin(self, functions)
         passes[self] = passes.get(self, -2) + 1
 
-    def look(self: probe.StopCriterion, at: int, held: FunctionHandle) -> int:
+    def look(self: probe.StopCriterion, at: int, held: FunctionHandle) -> probe.Look:
         del held
         if passes[self] < 0:  # all passes on a function
-            self.is_settled = at >= after
-            return 1
-        return int((passes[self], at) != leaving)
+            return probe.Look(1, is_small=at >= after)
+        return probe.Look(int((passes[self], at) != leaving))
 
     with (
-        patch.multiple(probe.StopCriterion, begin=begun, __call__=look),
+        patch.multiple(probe.StopCriterion, begin=begun, look=look),
         patch.object(type(COST_MODEL), "of", return_value=None),
-        patch.object(kept_results, "renderer_is_overridden", return_value=False),
+        patch.object(pass_by_pass, "renderer_is_overridden", return_value=False),
         patch.object(serial, "renderer_is_overridden", return_value=False),
     ):
         yield
