@@ -39,6 +39,12 @@ from parpass.transform.adapter import (
     keep_inline,
     own_copy,
 )
+from parpass.transform.capture.recorder import (
+    start_body,
+    start_recording,
+    stop_body,
+    stop_recording,
+)
 from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
@@ -131,24 +137,26 @@ class CheckedAdapter:
         return self._module("read_only", mod, functions, reader)
 
     def encode_shell(self, mod: Any) -> bytes:
-        method = "encode_shell"
-        return self._bytes(method, self._call(method, mod))
+        method, encode = "encode_shell", self.unchecked.encode_shell
+        return self._bytes(method, self.apart(method, encode, mod))
 
     def decode_shell(self, encoded: bytes) -> Any:
-        return self._module("decode_shell", encoded)
+        method, decode = "decode_shell", self.unchecked.decode_shell
+        made = self.apart(method, decode, encoded)
+        if not self.is_module(made):
+            raise self._error(method, _MODULE, made)
+        return self._noted_module(made)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
         self.check_function(function)
         method, encode = "encode_function", self._codec.encode_function
-        return self._bytes(method, self._noted(method, encode, function, blob_sink))
+        return self._bytes(method, self.apart(method, encode, function, blob_sink))
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
         method, decode = "decode_function", self._codec.decode_function
-        return self._function(
-            method, self._noted(method, decode, encoded, sources, mod)
-        )
+        return self._function(method, self.apart(method, decode, encoded, sources, mod))
 
     def is_function(self, value: Any) -> bool:
         return self._bool("is_function", value)
@@ -264,6 +272,21 @@ class CheckedAdapter:
             note_method(error, self.unchecked, method)
             raise
 
+    def apart(self, method: str, call: Callable[..., Any], *args: Any) -> Any:
+        """Call what a serial run does not call, nor see anything of.
+
+        Pipelines in it are nested ones, and what they emit is dropped.
+        """
+        body, recorder = start_body(True), start_recording(None)
+        try:
+            return call(*args)
+        except Exception as error:
+            note_method(error, self.unchecked, method)
+            raise
+        finally:
+            stop_recording(recorder)
+            stop_body(body)
+
     def _advice(
         self,
         method: str,
@@ -274,7 +297,8 @@ class CheckedAdapter:
     ) -> Any:
         """Return the result of an advisory method; the substitute if it fails."""
         try:
-            result: object = getattr(self.unchecked, method)(*args)
+            call = getattr(self.unchecked, method)
+            result: object = self.apart(method, call, *args)
         except (MemoryError, ParpassError):
             raise  # not the adapter's fault
         except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
@@ -310,17 +334,19 @@ class CheckedAdapter:
     def _module(self, method: str, *args: Any) -> Any:
         """Return the module that a method makes, or a mapping of functions to read."""
         # The base class implements some methods by another one, which is then named.
-        is_own = method == "decode_shell" or overrides(self.unchecked, method)
-        reported = method if is_own else "with_functions"
+        reported = method if overrides(self.unchecked, method) else "with_functions"
         made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
-        if not self.is_module(made):
-            # Functions to read, where a dict is a module.
-            can_be_read = method != "decode_shell" and self.is_module({})
-            if not (can_be_read and isinstance(made, Mapping)):
-                raise self._error(reported, _MODULE, cast("object", made))
+        is_right = self.is_module(made)
+        if not is_right and isinstance(made, Mapping):
+            is_right = self.is_module({})  # functions to read, where a dict is a module
+        if not is_right:
+            raise self._error(reported, _MODULE, cast("object", made))
+        return self._noted_module(made)
+
+    def _noted_module(self, mod: Any) -> Any:
         if self._members is not None:
-            self._members.note(made)
-        return cast("Any", made)
+            self._members.note(mod)
+        return mod
 
     def _function(self, method: str, found: Any) -> Any:
         if self.is_function(found):
@@ -365,7 +391,7 @@ class _BatchAdapter(CheckedAdapter):
         decode = self._batches.open_decoder(encoded, sources, mod)
         is_own = self._batches is not self._members
         method = "open_decoder" if is_own else "decode_function"
-        return lambda: self._function(method, self._noted(method, decode))
+        return lambda: self._function(method, self.apart(method, decode))
 
 
 class _CheckedEncoder:
@@ -382,7 +408,7 @@ class _CheckedEncoder:
 
     def __call__(self, function: Any) -> bytes | None:
         self._adapter.check_function(function)
-        found: object = self._encode(function)
+        found = self._adapter.apart("open_encoder", self._encode, function)
         if found is None or type(found) is bytes:
             return found
         name = adapter_name(self._adapter.unchecked)

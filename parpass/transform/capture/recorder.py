@@ -158,6 +158,11 @@ def inside_function_pass() -> bool:
     return _in_function_pass.get()
 
 
+# The two halves of `function_pass_body`, likewise.
+start_body = _in_function_pass.set
+stop_body = _in_function_pass.reset
+
+
 class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
     __slots__ = ("_token",)
 
