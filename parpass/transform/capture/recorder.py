@@ -11,7 +11,9 @@ from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
 from parpass.transform.capture.change import FunctionChange
 
-_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
+_in_function_pass: ContextVar[bool] = ContextVar(
+    "parpass_in_function_pass", default=False
+)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
 
