@@ -11,7 +11,7 @@ a note that names the method. The results of the other methods are checked by th
 
 Only parallel runs call `size`, `signature`, `keeps_signature` and `discard`, and no
 result depends on them. If one of these advisory methods fails, the run still has the
-serial run's result, and warns of each method once, at its end. Workers send their
+serial run's result, and warns of each method once, at its end. Workers send such
 violations to the coordinator.
 
 An adapter without a codec gets one here, which knows the modules of its run.
@@ -19,12 +19,12 @@ An adapter without a codec gets one here, which knows the modules of its run.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar, Token
 from types import UnionType
 from typing import Any, TypeVar, cast
 
@@ -75,7 +75,6 @@ class CheckedAdapter:
     Attributes:
         unchecked: The adapter.
         stated: The values of its attributes when this was made.
-        violations: The first error of each advisory method that failed, by method.
 
     Raises:
         ArgumentError: `adapter` is not an adapter.
@@ -86,7 +85,6 @@ class CheckedAdapter:
         check_attributes(adapter)
         self.unchecked = adapter
         self.stated = _stated(adapter)
-        self.violations: dict[str, AdapterError] = {}
         # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
@@ -308,7 +306,7 @@ class CheckedAdapter:
                 return result
         fault = function_fault(cast("ModuleAdapter", self), args[0])
         violation = fault or self._error(method, expected, result)
-        self.violations.setdefault(violation.method, violation)
+        note_violations([violation])
         return substitute
 
     # This one, and the next, are called for each function and pass.
@@ -539,6 +537,8 @@ def function_fault(
 def note_method(error: Exception, adapter: ModuleAdapter, method: str) -> None:
     """Add a note that names the method to an exception that it raised, once."""
     note = method_note(adapter_name(adapter), method)
+    if any(isinstance(one, str) and "thread" in one for one in error.args):
+        note += ", which is called in any thread"  # it has something bound to one
     if note not in safe_getattr(error, "__notes__", ()):
         add_note(error, note)
 
@@ -597,22 +597,36 @@ def _has_functions(kind: object) -> bool:
     return any(one.name == "functions" for one in dataclasses.fields(kind))
 
 
-def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
-    violations = cast("CheckedAdapter", adapter).violations
-    taken: list[AdapterError] = []
-    with contextlib.suppress(KeyError):  # another thread takes them, too
-        while violations:
-            taken.append(violations.popitem()[1])
-    return taken
+# The first error of each advisory method that failed, by method.
+Violations = dict[str, AdapterError]
+_violations: ContextVar[Violations | None] = ContextVar(
+    "parpass_violations", default=None
+)
 
 
-def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    known = cast("CheckedAdapter", adapter).violations
-    for violation in violations:
-        known.setdefault(violation.method, violation)
+class collecting_violations:  # noqa: N801 -- used like a function, as contextlib's own
+    """Collects the violations of a run, also those in threads that have its context."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> Violations:
+        violations: Violations = {}
+        self._token: Token[Violations | None] = _violations.set(violations)
+        return violations
+
+    def __exit__(self, *_: object) -> None:
+        _violations.reset(self._token)
 
 
-def warn_of_violations(adapter: ModuleAdapter) -> None:
+def note_violations(violations: Iterable[AdapterError]) -> None:
+    """Add violations to those of the run, if there is one."""
+    known = _violations.get()
+    if known is not None:
+        for violation in violations:
+            known.setdefault(violation.method, violation)
+
+
+def warn_of_violations(violations: Violations) -> None:
     """Warn of advisory methods that failed, at the end of a run that did not."""
-    for violation in take_violations(adapter):
+    for violation in violations.values():
         warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)
