@@ -271,7 +271,7 @@ class CheckedAdapter:
             raise
 
     def apart(self, method: str, call: Callable[..., Any], *args: Any) -> Any:
-        """Call what a serial run does not call, nor see anything of.
+        """Call the codec, which a serial run neither calls nor sees anything of.
 
         Pipelines in it are nested ones, and what they emit is dropped.
         """
@@ -295,8 +295,7 @@ class CheckedAdapter:
     ) -> Any:
         """Return the result of an advisory method; the substitute if it fails."""
         try:
-            call = getattr(self.unchecked, method)
-            result: object = self.apart(method, call, *args)
+            result: object = getattr(self.unchecked, method)(*args)
         except (MemoryError, ParpassError):
             raise  # not the adapter's fault
         except Exception as error:  # noqa: BLE001 -- the run warns of it at its end

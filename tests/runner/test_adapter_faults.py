@@ -208,11 +208,12 @@ def test_what_no_result_depends_on_is_warned_of_once_in_a_run(
 
 def test_a_run_warns_of_its_own_and_not_of_what_another_one_came_to(runner: Runner):
     register_adapter(Faulty, PickyAdapter())
-    context, small = PassContext(config=POOLED), Faulty({"g": Fun(1)})
+    context, small = PassContext(config=POOLED), Faulty({"f": Fun(1), "g": Fun(1)})
     other = RunOther(lambda: runner.run_sync(small, Increase(), context=context))
     pipeline = Sequential([Increase(), other, Increase()])
+    large = Faulty({"f": Fun(10), "g": Fun(10)})
     with pytest.warns(AdapterWarning, match="from 'size', got ValueError: broken"):
-        runner.run_sync(Faulty({"g": Fun(10)}), pipeline, context=context)
+        runner.run_sync(large, pipeline, context=context)
     assert other.told == []
 
 

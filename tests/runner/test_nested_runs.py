@@ -30,10 +30,8 @@ from tests.support.toy.nesting_ir import (
 )
 from tests.support.watching import RemarkLog
 
-METHODS = [
-    *("encode_function", "decode_function", "encode_shell", "decode_shell"),
-    *("size", "signature", "keeps_signature", "discard"),
-]
+CODEC = ["encode_function", "decode_function", "encode_shell", "decode_shell"]
+ADVICE = ["size", "signature", "keeps_signature", "discard"]
 PLACES: dict[str, dict[str, Any]] = {
     "here": HERE,
     "pooled": POOLED,
@@ -41,23 +39,26 @@ PLACES: dict[str, dict[str, Any]] = {
 }
 
 
+GIVEN = Nesting({f"f{at}": Number(at + 1) for at in range(4)})
+PIPELINE = Sequential([Grow(), Grow()])
+
+
 def all_of(runner: Runner | None, config: dict[str, Any]) -> Any:
     """Return what comes of a run: functions, callbacks, counters, warnings."""
-    given = Nesting({f"f{at}": Number(at + 1) for at in range(4)})
-    pipeline, log = Sequential([Grow(), Grow()]), RemarkLog()
+    log = RemarkLog()
     with (
         warnings.catch_warnings(record=True) as told,
         PassContext(instruments=[log], config=config) as context,
     ):
         warnings.simplefilter("always")
-        made = pipeline(given) if runner is None else runner.run_sync(given, pipeline)
+        made = PIPELINE(GIVEN) if runner is None else runner.run_sync(GIVEN, PIPELINE)
     return made, log.log, context.statistics, [str(one.message) for one in told]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CODEC)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_pipeline_that_an_adapter_runs_is_its_own_affair(
+def test_a_pipeline_that_a_codec_runs_is_its_own_affair(
     runner: Runner, place: str, method: str
 ):
     with registering_for_a_while():
@@ -65,6 +66,17 @@ def test_a_pipeline_that_an_adapter_runs_is_its_own_affair(
         serial = all_of(None, {})
         assert serial[2] == {"Grow": Counter(grown=8)}
         assert all_of(runner, PLACES[place]) == serial
+
+
+@pytest.mark.parametrize("method", ADVICE)
+@pytest.mark.parametrize("place", PLACES)
+def test_other_methods_can_run_a_pipeline_too(runner: Runner, place: str, method: str):
+    with registering_for_a_while():
+        register_adapter(Nesting, NestingAdapter(method))
+        made = runner.run_sync(
+            GIVEN, PIPELINE, context=PassContext(config=PLACES[place])
+        )
+        assert made == PIPELINE(GIVEN)
 
 
 class RunInner(FunctionPass):

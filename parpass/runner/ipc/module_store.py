@@ -96,7 +96,7 @@ class ModuleStore:
         """The shared directory of the run, created on first use.
 
         Raises:
-            AbandonedError: The run is over: nobody would remove it.
+            AbandonedError: The run is over, and a new one would be left behind.
         """
         if self._folder is None:
             self.check_open()

@@ -53,7 +53,7 @@ def run_inner() -> None:
     given, inner = program(1, 2), Sequential([Add(1), Await(), Say()])
     expected = {"f0": (3,), "f1": (4,)}
     assert values_of(parpass.run_pipeline_sync(given, inner)) == expected
-    with parpass.open_runner(workers=2, isolated=True) as runner:
+    with parpass.open_runner(workers=2) as runner:
         assert values_of(runner.run_sync(given, inner)) == expected
 
 
