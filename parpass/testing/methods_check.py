@@ -16,12 +16,12 @@ from parpass.transform import (
 from parpass.transform.checked_adapter import (
     FUNCTION,
     adapter_name,
-    collecting_violations,
     for_run,
     note_method,
     unchecked,
 )
 from parpass.transform.function_copies import attaches_functions, own_module
+from parpass.transform.violations import collecting_violations
 
 
 class _Rule(NamedTuple):

@@ -23,15 +23,13 @@ import copy
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any, TypeVar, cast
 
 from parpass.errors import AdapterError, ArgumentError, ParpassError
 from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
-from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import (
     FoundMutability,
     ModuleAdapter,
@@ -48,6 +46,7 @@ from parpass.transform.capture.recorder import (
 from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
+from parpass.transform.violations import note_violations
 
 _MAX_CACHED = 64  # adapters
 
@@ -56,8 +55,6 @@ FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
 _BOOL = "True or False"
 _NO_RETURN = "is a 'return' missing?"
-
-_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
@@ -594,38 +591,3 @@ def _has_functions(kind: object) -> bool:
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return False
     return any(one.name == "functions" for one in dataclasses.fields(kind))
-
-
-# The first error of each advisory method that failed, by method.
-Violations = dict[str, AdapterError]
-_violations: ContextVar[Violations | None] = ContextVar(
-    "parpass_violations", default=None
-)
-
-
-class collecting_violations:  # noqa: N801 -- used like a function, as contextlib's own
-    """Collects the violations of a run, also those in threads that have its context."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> Violations:
-        violations: Violations = {}
-        self._token: Token[Violations | None] = _violations.set(violations)
-        return violations
-
-    def __exit__(self, *_: object) -> None:
-        _violations.reset(self._token)
-
-
-def note_violations(violations: Iterable[AdapterError]) -> None:
-    """Add violations to those of the run, if there is one."""
-    known = _violations.get()
-    if known is not None:
-        for violation in violations:
-            known.setdefault(violation.method, violation)
-
-
-def warn_of_violations(violations: Violations) -> None:
-    """Warn of advisory methods that failed, at the end of a run that did not."""
-    for violation in violations.values():
-        warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)

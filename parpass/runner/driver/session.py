@@ -45,13 +45,10 @@ from parpass.transform.adapter_registry import (
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
-from parpass.transform.checked_adapter import (
-    collecting_violations,
-    warn_of_violations,
-)
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
+from parpass.transform.violations import collecting_violations, warn_of_violations
 
 if TYPE_CHECKING:
     from parpass.runner.cache.function_cache import FunctionCache

@@ -28,9 +28,9 @@ from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import gc_pause
 from parpass.transform.budget import budgets_of, call_limits
-from parpass.transform.checked_adapter import note_violations
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.plan.commands import RunStage
+from parpass.transform.violations import note_violations
 
 
 class RemoteStage:
