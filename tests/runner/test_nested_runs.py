@@ -21,7 +21,7 @@ from parpass.transform import (
 from tests.support.registering import registering_for_a_while
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program, values_of
-from tests.support.toy.nesting_ir import (
+from tests.runner.nesting_ir import (
     Grow,
     Nesting,
     NestingAdapter,
