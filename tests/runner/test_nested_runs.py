@@ -18,9 +18,6 @@ from parpass.transform import (
     Sequential,
     register_adapter,
 )
-from tests.support.registering import registering_for_a_while
-from tests.support.runner.pooled import HERE, POOLED
-from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.runner.nesting_ir import (
     Grow,
     Nesting,
@@ -28,6 +25,9 @@ from tests.runner.nesting_ir import (
     Number,
     run_inner,
 )
+from tests.support.registering import registering_for_a_while
+from tests.support.runner.pooled import HERE, POOLED
+from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.watching import RemarkLog
 
 CODEC = ["encode_function", "decode_function", "encode_shell", "decode_shell"]
