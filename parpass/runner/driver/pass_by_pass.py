@@ -88,7 +88,7 @@ class KeptResults:
 
 
 class PassByPassCheckpoint:
-    """Has a criterion look while passes run one after the other, at each anew.
+    """Asks a criterion while passes run one after the other, anew for each.
 
     It leaves a pass where the criterion would hand over the rest.
 
