@@ -20,8 +20,8 @@ from typing import NamedTuple
 # A name of a value with a sigil, or a number that stands for a constant; a string, in
 # which there are none; a word that ends in a number, which is a name if a line defines
 # it.
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_NAMES = rf"%(?:[\w.$-]+|{_STRING})|(?<=relay\.Constant\])\[\d+\]"
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_NAMES = rf"%(?:[\w.$-]+|{_STRING})|\[(?<=relay\.Constant\]\[)\d+\]"
 _WORD = r"(?<![\w.$@])[A-Za-z_]\w*\d\b(?!\s*\()"
 _TOKEN = re.compile(f"({_NAMES}|{_STRING})")
 _TOKEN_OR_WORD = re.compile(f"({_NAMES}|{_STRING}|{_WORD})")
@@ -158,26 +158,31 @@ class ComparedText:
 def _lines(text: str) -> _Lines:
     defined = {*_DEFINED.findall(text)}
     split = _TOKEN_OR_WORD.split if defined else _TOKEN.split
+    parts = split(text.replace(_NAME, " "))  # text and tokens by turns
+    names = parts[1::2]
+    if '"' in text or defined:
+        for at, one in enumerate(names):
+            if one[0] in "%[" or one in defined:
+                parts[2 * at + 1] = _NAME
+        names = [one for one in names if one[0] in "%[" or one in defined]
+        shapes = "".join(parts)
+    else:
+        shapes = _NAME.join(parts[::2])
     found = _Lines([], [], [])
-    depth = 0
-    for line in text.replace(_NAME, " ").splitlines():
+    depth = start = 0
+    for line in shapes.splitlines():
         inside = line.strip()
         if depth and inside.startswith("}"):
             depth -= 1
-        rest = inside if depth else line
-        found.indentations.append(line[: line.find(inside)] if depth else "")
-        parts = split(rest)  # text and tokens by turns
-        names = parts[1::2]
-        if '"' in rest or defined:
-            tokens, names = names, list[str]()
-            for at, one in enumerate(tokens):
-                if one[0] in "%[" or one in defined:
-                    names.append(one)
-                    parts[2 * at + 1] = _NAME
-            found.shapes.append("".join(parts))
+        if depth:
+            found.indentations.append(line[: line.find(inside)])
+            found.shapes.append(inside)
         else:
-            found.shapes.append(_NAME.join(parts[::2]))
-        found.names.append(names)
+            found.indentations.append("")
+            found.shapes.append(line)
+        stop = start + line.count(_NAME)
+        found.names.append(names[start:stop])
+        start = stop
         if inside.endswith("{"):
             depth += 1
     return found
@@ -186,24 +191,26 @@ def _lines(text: str) -> _Lines:
 def _hashes(lines: _Lines) -> tuple[list[int], list[int]]:
     """Return hashes of each line: with all that it is computed from, and for."""
     sources: list[int] = []
-    own_names: list[dict[str, int]] = []
+    own_names: list[dict[str, int]] = []  # of each line, those that are first in it
     of_name: dict[str, int] = {}
     for shape, names in zip(lines.shapes, lines.names, strict=True):
         own: dict[str, int] = {}
-        read = [
-            of_name[name] if name in of_name else own.setdefault(name, len(own))
-            for name in names
-        ]
-        value = hash((shape, *read))
+        read: list[Hashable] = [shape]
+        for name in names:
+            known = of_name.get(name)
+            read.append(own.setdefault(name, len(own)) if known is None else known)
+        value = hash(tuple(read))
         sources.append(value)
         own_names.append(own)
         for name, at in own.items():
             of_name[name] = hash((value, at))
     users: list[int] = []
     of_name = dict.fromkeys(of_name, 0)
-    for at in reversed(range(len(sources))):
-        own = own_names[at]
-        value = hash((lines.shapes[at], *[of_name[name] for name in own]))
+    for at in range(len(sources) - 1, -1, -1):
+        read = [lines.shapes[at]]
+        for name in own_names[at]:
+            read.append(of_name[name])
+        value = hash(tuple(read))
         users.append(value)
         for place, name in enumerate(lines.names[at]):
             of_name[name] += hash((value, place))  # in any order of the users
@@ -221,8 +228,9 @@ def _matches(kinds: Sequence[_Keys], between: _Keys) -> dict[int, int]:
     for mine, theirs in kinds:
         if len(found) in (len(mine), len(theirs)):
             return found
-        left = _places(mine, found)
-        for key, others in _places(theirs, taken).items():
+        common = {*mine}.intersection(theirs)
+        left = _places(mine, common, found)
+        for key, others in _places(theirs, common, taken).items():
             own = left.get(key)
             if own is not None and len(own) == len(others):
                 found.update(zip(own, others, strict=True))
@@ -257,11 +265,11 @@ def _gaps(
 
 
 def _places(
-    keys: Sequence[Hashable], without: dict[int, int] | set[int]
+    keys: Sequence[Hashable], wanted: set[Hashable], without: dict[int, int] | set[int]
 ) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = {}
     for at, key in enumerate(keys):
-        if at not in without:
+        if key in wanted and at not in without:
             found.setdefault(key, []).append(at)
     return found
 
