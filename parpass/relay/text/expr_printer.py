@@ -196,9 +196,7 @@ class ExprPrinter:
         """Return the lines of a scope and the expression that ends it."""
         return self._lines_and(result, iter(self._lines.get(scope, ())), depth)
 
-    def _lines_and(
-        self, result: Expr, lines: Iterator[Any], depth: int
-    ) -> list[Part]:
+    def _lines_and(self, result: Expr, lines: Iterator[Any], depth: int) -> list[Part]:
         """Return lines up to one that is more than a call, and the rest as a part."""
         parts: list[Part] = []
         for node in lines:

@@ -184,13 +184,17 @@ class StageInterpreter:
     def _print_changes(
         self, cursors: Sequence[FunctionCursor], watch: ChangeWatch
     ) -> None:
-        for outcome in [cursor.outcome for cursor in cursors]:
+        for cursor in cursors:
+            outcome = cursor.outcome
             for at, effects in outcome.effects.items():
-                printed = [watch.printed([one], self.adapter) for one in effects.changes]
-                if printed:
-                    real = [one for one in printed if one.is_real]
-                    made = msgspec.structs.replace(effects, changes=real)
-                    outcome.effects = {**outcome.effects, at: made}
+                if not effects.changes:
+                    continue
+                if self._slot is not None:  # a printer may hang as well as a pass
+                    self._slot.write(cursor.index, at)
+                found = [watch.printed([one], self.adapter) for one in effects.changes]
+                real = [one for one in found if one.is_real]
+                made = msgspec.structs.replace(effects, changes=real)
+                outcome.effects = {**outcome.effects, at: made}
         watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is

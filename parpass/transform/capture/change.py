@@ -213,7 +213,9 @@ class ChangeWatch:
             )
         ]
 
-    def printed(self, changes: Sequence[AnyChange], adapter: _Adapter) -> FunctionChange:
+    def printed(
+        self, changes: Sequence[AnyChange], adapter: _Adapter
+    ) -> FunctionChange:
         """Return changes of one function, each by the pass after the other, as one."""
         first, last = changes[0], changes[-1]
         if first is last and isinstance(first, FunctionChange):
@@ -249,6 +251,7 @@ class ChangeWatch:
     def forget(self) -> None:
         """Forget what passes made: they have run, on the functions given to them."""
         self._last.clear()
+
 
 @lru_cache(maxsize=4096)
 def _functions_of(

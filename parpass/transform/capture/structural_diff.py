@@ -256,10 +256,11 @@ def _gaps(
     taken = {*pairs.values()}
     start = begin = 0
     for stop, end in [*_increasing(pairs.items()), (old, new)]:
-        own = [at for at in range(start, stop) if at not in pairs]
-        others = [at for at in range(begin, end) if at not in taken]
-        if own and others:
-            found.append((own, others))
+        if start < stop and begin < end:
+            own = [at for at in range(start, stop) if at not in pairs]
+            others = [at for at in range(begin, end) if at not in taken]
+            if own and others:
+                found.append((own, others))
         start, begin = stop + 1, end + 1
     return found
 
@@ -321,14 +322,16 @@ def _free_name(name: str, taken: set[str], numbers: Counter[str]) -> str:
 def _hunks(old: _Lines, new: _Lines, same: Pairs, context: int) -> Iterator[str]:
     """Yield the lines of the diff."""
     script: list[tuple[str, int, int]] = []  # a mark, and how many lines are before it
+    changed: list[int] = []  # the places in it of what is removed or added
     at = to = 0
     for stop, end in [*same, (len(old.shapes), len(new.shapes))]:
-        script += [("-", number, to) for number in range(at, stop)]
-        script += [("+", stop, number) for number in range(to, end)]
+        if at < stop or to < end:
+            changed += range(len(script), len(script) + stop - at + end - to)
+            script += [("-", number, to) for number in range(at, stop)]
+            script += [("+", stop, number) for number in range(to, end)]
         script.append((" ", stop, end))
         at, to = stop + 1, end + 1
     script.pop()  # the end is no line
-    changed = [number for number, (mark, *_) in enumerate(script) if mark != " "]
     first = 0
     for number, place in enumerate(changed):
         is_last = number + 1 == len(changed)
