@@ -52,7 +52,7 @@ from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.leaf_parser import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from parpass.relay.analysis.scopes import Scope
 
@@ -171,9 +171,14 @@ class ExprPrinter:
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
         # Nothing is below the others, and they are written where they are used.
-        order = [one for one in post_order(root) if _has_parts(one)] or [root]
+        below = {
+            node: parts
+            for node in post_order(root)
+            if (parts := children(node)) or isinstance(node, Tuple)
+        }
+        order = [*below] or [root]
         self._scopes = ScopeTree(order)
-        self._in_place = _written_in_place(order)
+        self._in_place = _written_in_place(order, below.values())
         self._lines: dict[Scope, list[Any]] = {}
         around = self._scopes.around
         for node in order:
@@ -199,9 +204,10 @@ class ExprPrinter:
     def _lines_and(self, result: Expr, lines: Iterator[Any], depth: int) -> list[Part]:
         """Return lines up to one that is more than a call, and the rest as a part."""
         parts: list[Part] = []
+        margin, names = indent(depth), self._names
         for node in lines:
-            name = self._names[node] = f"%{len(self._names)}"
-            line = f"{indent(depth)}{name} = "
+            name = names[node] = f"%{len(names)}"
+            line = f"{margin}{name} = "
             if not isinstance(node, Call):
                 rest = partial(self._lines_and, result, lines, depth)
                 return [*parts, line, *self._definition(node, depth), ";\n", rest]
@@ -209,7 +215,7 @@ class ExprPrinter:
             parts.append(f"{line}{self._call(node)}{comment};\n")
         if isinstance(result, Let) and result in self._in_place:
             return [*parts, *self._let(result, depth)]
-        return [*parts, indent(depth), *self._value(result, depth), "\n"]
+        return [*parts, margin, *self._value(result, depth), "\n"]
 
     def _let(self, let: Let, depth: int) -> list[Part]:
         (scope,) = self._scopes.opened[let]
@@ -377,12 +383,13 @@ class ExprPrinter:
         return isinstance(expr, (Clause, Pattern))  # written where they stand
 
 
-def _has_parts(node: Node) -> bool:
-    return type(node) not in _LEAVES and bool(children(node) or type(node) is Tuple)
+def _written_in_place(
+    order: Sequence[Node], used: Iterable[Iterable[Node]]
+) -> set[Node]:
+    """Return what is used once and ends a block, or is the value of a `let`.
 
-
-def _written_in_place(order: Sequence[Node]) -> set[Node]:
-    """Return what is used once and ends a block, or is the value of a `let`."""
+    `used` are the children of each node.
+    """
     uses = dict[Node, int]()  # of what ends a block
     for node in order:
         reflected = reflection(type(node))
@@ -392,8 +399,8 @@ def _written_in_place(order: Sequence[Node]) -> set[Node]:
             if isinstance(node, Let):
                 uses[node.value] = 0
     if uses:
-        for node in order:
-            for child in reflection(type(node)).children(node):
+        for below in used:
+            for child in below:
                 if child in uses:
                     uses[child] += 1
     return {order[-1], *[end for end, count in uses.items() if count == 1]}
