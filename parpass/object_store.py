@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
-import hashlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from parpass.errors import SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.object_pruning import Cut, drop_chunk, find_cut
+from parpass.object_rows import Cut, ObjectRows, StoreSize
 from parpass.object_table import (
     DamagedTableError,
     ObjectTable,
@@ -40,13 +39,7 @@ _READING_SECONDS = 0.5  # for writers, if it is only read; then it is read as it
 _DAMAGE = "cached objects damaged on disk"
 _MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
-_MOST_KEYS = 500  # of one query: SQLite bounds their number
 _T = TypeVar("_T")
-
-
-class StoreSize(NamedTuple):
-    objects: int
-    nbytes: int
 
 
 class StoreState(NamedTuple):
@@ -59,7 +52,7 @@ class StoreState(NamedTuple):
         problem: Why it is not used, and what to do; empty if it is used.
     """
 
-    size: StoreSize = StoreSize(0, 0)
+    size: StoreSize = StoreSize()
     damaged: int = 0
     is_read_only: bool = False
     problem: str = ""
@@ -130,59 +123,33 @@ class ObjectStore:
 
         What is damaged is as if it were not there, whatever it is, and is dropped.
         """
-        wanted = sorted(keys)
-        damaged: list[str] = []
+        wanted = {*keys}
+        if not wanted:
+            return {}
+        none: tuple[dict[str, bytes], list[str]] = {}, []
+        found, damaged = self._read(lambda rows: rows.get(wanted), none)
 
-        def look(table: sqlite3.Connection) -> dict[str, bytes]:
-            found: dict[str, bytes] = {}
-            for at in range(0, len(wanted), _MOST_KEYS):
-                some = {key.encode(): key for key in wanted[at : at + _MOST_KEYS]}
-                marks = ", ".join("?" * len(some))
-                query = f"select key, digest, data from object where key in ({marks})"
-                for name, digest, data in table.execute(query, [*some.values()]):
-                    if name in some and _fits(name, digest, data):
-                        found[some[name]] = data
-                    elif name in some:
-                        damaged.append(some[name])
-            return found
+        def note(rows: ObjectRows) -> None:
+            rows.note_use(found, time.time())
+            rows.drop(damaged)
 
-        def use(table: sqlite3.Connection) -> None:
-            now = time.time()
-            used, dropped = [(now, key) for key in found], [(key,) for key in damaged]
-            table.executemany("update object set used = ? where key = ?", used)
-            table.executemany("delete from object where key = ?", dropped)
-
-        found = self._read(look, {}) if wanted else {}
         if damaged:
             advice = "; they are rebuilt"
             if self.is_writable:
                 advice += ", and 'parpass cache --verify' checks all others"
             self._say(f"{_DAMAGE} in '{self.folder}': {len(damaged):,}{advice}")
         if found or damaged:
-            self._write(use, None)
+            self._write(note, None)
         return found
 
     def put(self, objects: Mapping[str, bytes]) -> None:
         """Store objects; `drop_old` limits their size."""
-
-        def enter(table: sqlite3.Connection) -> None:
-            rows = [
-                (k, time.time(), _digest_of(k.encode(), v), v)
-                for k, v in sorted(objects.items())
-            ]
-            table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
-
         if objects:
-            self._write(enter, None)
+            self._write(lambda rows: rows.put(objects, time.time()), None)
 
     def put_missing(self, objects: Mapping[str, bytes]) -> None:
-        query = "select key from object where key = ?"
-
-        def there(table: sqlite3.Connection) -> set[str]:
-            return {k for k in objects if table.execute(query, (k,)).fetchone()}
-
-        known = self._read(there, set[str]())
-        self.put({k: data for k, data in objects.items() if k not in known})
+        missing = self._read(lambda rows: rows.missing(objects), [*objects])
+        self.put({key: objects[key] for key in missing})
 
     def drop_old(self, most_bytes: int | None = None) -> bool:
         """Drop what was not used for longest, as far as there is too much.
@@ -198,7 +165,7 @@ class ObjectStore:
         """
         most = self._most_bytes if most_bytes is None else most_bytes
         is_usable = self._write(lambda _: True, otherwise=False)
-        cut = self._read(lambda table: find_cut(table, most, time.time()), None)
+        cut = self._read(lambda rows: rows.find_cut(most, time.time()), None)
         if is_usable and cut is not None:
             self._drop(cut, is_patient=most_bytes is not None)
         if is_usable and most_bytes is not None:
@@ -209,7 +176,7 @@ class ObjectStore:
         """Drop old objects, chunk by chunk; `is_patient` waits for others each time."""
         while True:
             began = time.monotonic()
-            rest = self._write(functools.partial(drop_chunk, cut=cut), None)
+            rest = self._write(partial(ObjectRows.drop_chunk, cut=cut), None)
             if rest is None:
                 return
             cut = rest
@@ -219,7 +186,7 @@ class ObjectStore:
 
     def _make_small(self) -> None:
         """Give back what is free of the file, if it is much, and not in use."""
-        free = self._read(_free_share, 0.0)
+        free = self._read(ObjectRows.free_share, 0.0)
         with contextlib.suppress(ReadOnlyTableError, *_FAILURES):
             if free >= _MUCH:
                 self._table().compact(Patience(_WAITING_SECONDS))
@@ -229,15 +196,10 @@ class ObjectStore:
 
         Objects are looked at only to `verify` each of them.
         """
-
-        def look(table: sqlite3.Connection) -> tuple[StoreSize, int]:
-            rows = table.execute("select key, digest, data from object")
-            damaged = sum(not _fits(*row) for row in rows) if verify else 0
-            return _size(table), damaged
-
         try:
             table = self._table()
-            found = table.read(look, (StoreSize(0, 0), 0), self._patience)
+            state = partial(ObjectRows.state, verify=verify)
+            found = table.read(state, (StoreSize(), 0), self._patience)
             return StoreState(*found, table.is_read_only)
         except _FAILURES as error:
             return StoreState(problem=self._problem(error))
@@ -259,12 +221,12 @@ class ObjectStore:
             raise FileNotFoundError("there is no cache in it")
         return table
 
-    def _read(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+    def _read(self, work: Callable[[ObjectRows], _T], otherwise: _T) -> _T:
         return self._do(
             lambda table: table.read(work, otherwise, self._patience), otherwise
         )
 
-    def _write(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+    def _write(self, work: Callable[[ObjectRows], _T], otherwise: _T) -> _T:
         return self._do(lambda table: table.write(work, self._patience), otherwise)
 
     def _do(self, work: Callable[[ObjectTable], _T], otherwise: _T) -> _T:
@@ -367,29 +329,3 @@ def default_folder() -> Path:
             "you have no home directory; set PARPASS_CACHE_DIR to a folder"
         )
     return found
-
-
-def _free_share(table: sqlite3.Connection) -> float:
-    (free,), (pages,) = (
-        table.execute(f"pragma {name}").fetchone()
-        for name in ("freelist_count", "page_count")
-    )
-    return free / max(1, pages)
-
-
-def _size(table: sqlite3.Connection) -> StoreSize:
-    query = "select count(*), coalesce(sum(length(data)), 0) from object"
-    return StoreSize(*table.execute(query).fetchone())
-
-
-def _fits(name: Any, digest: Any, data: Any) -> bool:
-    """Return whether `put` entered a row, which may have values of any type."""
-    return type(name) is type(data) is bytes and _digest_of(name, data) == digest
-
-
-def _digest_of(name: bytes, data: bytes) -> bytes:
-    """Return the digest of an object under a key, which damage to either changes."""
-    told = hashlib.blake2b(len(name).to_bytes(8, "little"), digest_size=16)
-    told.update(name)
-    told.update(data)
-    return told.digest()

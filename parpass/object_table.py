@@ -19,6 +19,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from parpass.fork_safety import forks_wait
+from parpass.object_rows import ObjectRows
 from parpass.trusted_paths import (
     has_trusted_file,
     make_private_file,
@@ -28,14 +29,6 @@ from parpass.trusted_paths import (
 
 _NAME = "objects.sqlite"
 _BESIDE = ("-journal", "-wal", "-shm")  # files that SQLite has beside it
-_FORMAT = 1  # files that say none have 0: their digests are of objects without keys
-# A table that is its own index: else damage to an index leads from one key to the row
-# of another, and what is put in its place leaves the index as it is.
-_CREATE = """
-create table object (
-  key text primary key, used real not null, digest blob not null, data blob not null
-) without rowid
-"""
 # What SQLite says of a file of its own that was damaged.
 _DAMAGED = (
     *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG),
@@ -103,7 +96,7 @@ class ObjectTable:
 
     def read(
         self,
-        work: Callable[[sqlite3.Connection], _T],
+        work: Callable[[ObjectRows], _T],
         otherwise: _T,
         patience: Patience,
     ) -> _T:
@@ -122,7 +115,8 @@ class ObjectTable:
         mode = "ro" if is_read_only else "rw"
         try:
             with self._transaction(mode, "begin", patience) as table:
-                return work(table) if _has_format(table) else otherwise
+                rows = ObjectRows(table)
+                return work(rows) if rows.have_format() else otherwise
         except sqlite3.Error as error:
             # Where a file system over a network has no locks, it says that they are
             # taken.
@@ -131,9 +125,10 @@ class ObjectTable:
                 raise
         # So the file is read as it is; of what is half of a change digests tell.
         with self._transaction("ro&immutable=1", "begin", patience) as table:
-            return work(table) if _has_format(table) else otherwise
+            rows = ObjectRows(table)
+            return work(rows) if rows.have_format() else otherwise
 
-    def write(self, work: Callable[[sqlite3.Connection], _T], patience: Patience) -> _T:
+    def write(self, work: Callable[[ObjectRows], _T], patience: Patience) -> _T:
         """Change the table, whole or not at all; it is made if it is not there.
 
         Raises:
@@ -153,11 +148,10 @@ class ObjectTable:
         try:
             # Behind this lock nothing is waited for any more.
             with self._transaction("rw", "begin exclusive", patience) as table:
-                if not _has_format(table):
-                    table.execute("drop table if exists object")
-                    table.execute(_CREATE)
-                    table.execute(f"pragma user_version = {_FORMAT}")
-                done = work(table)
+                rows = ObjectRows(table)
+                if not rows.have_format():
+                    rows.create()
+                done = work(rows)
                 table.execute("commit")
                 return done
         except sqlite3.Error as error:
@@ -209,7 +203,7 @@ def _opened(address: str, begin: str, seconds: float) -> sqlite3.Connection:
         # object, would help against a loss of power; what that damages is not given.
         table.execute("pragma synchronous = off")
         table.execute(begin)
-        _has_format(table)  # now it is read, which takes the lock
+        ObjectRows(table).have_format()  # now it is read, which takes the lock
     except BaseException:
         table.close()
         raise
@@ -234,10 +228,6 @@ def error_code(error: sqlite3.Error) -> int:
 def _files(folder: Path) -> list[Path]:
     file = file_of(folder)
     return [file, *(file.with_name(f"{_NAME}{end}") for end in _BESIDE)]
-
-
-def _has_format(table: sqlite3.Connection) -> bool:
-    return table.execute("pragma user_version").fetchone() == (_FORMAT,)
 
 
 def _may(mode: int, path: Path) -> bool:

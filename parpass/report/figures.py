@@ -36,7 +36,7 @@ class WorkerFigures(msgspec.Struct, frozen=True, kw_only=True):
         jobs: The number of jobs that workers were sent.
         functions: The number of functions that they were sent.
         deaths: How many workers died, or were killed because they hung.
-        retries: How many functions were run again because of `on_failure="retry"`.
+        retries: How many functions were run again, as their worker died or was killed.
         bytes_sent: The bytes of functions, passes and jobs, without large values.
         bytes_received: The bytes of results, without large values.
     """

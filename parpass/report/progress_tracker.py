@@ -184,6 +184,7 @@ class ProgressTracker(RunObserver):
         self._context = contextvars.copy_context()
         self._post: Post | None = None
         self._walk: tuple[Sequence[str], Sequence[str]] | None = None
+        self._walk_step = 0
         self._number = 0
         self._stage = _Stage(0, (), ())
         self._is_pending = self._has_ended = False
@@ -214,9 +215,9 @@ class ProgressTracker(RunObserver):
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
         stage = self._stage
-        if self._walk is not None and (function == 0 or not stage.number):
+        if self._walk is not None and (step != self._walk_step or not stage.number):
             passes, names = self._walk
-            stage = self._next([passes[step]], names)
+            stage, self._walk_step = self._next([passes[step]], names), step
         stage.own_done = function
         stage.enter(stage.names[function], outcome)
 

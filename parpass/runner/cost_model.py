@@ -23,6 +23,8 @@ _WORKER_SECONDS_PER_NODE = 1.5e-6
 _WORKER_SECONDS_PER_FUNCTION = 8e-5
 _CONTENTION = 1.1  # cores are slower when all are busy, and when passes alternate
 
+# Seconds to publish a stage, send jobs and receive results, and a margin.
+WARM_OVERHEAD_SECONDS = 0.025
 BYTES_PER_NODE = 20  # that is encoded, about
 _MAX_SLOWDOWN = 8.0
 _DECAY = 0.98  # of what was learnt, each time that work stays here because of it
@@ -122,7 +124,7 @@ class SpeedupModel(NamedTuple):
         )
         return max(one, (_CONTENTION * work + one + all_) / self.at_once)
 
-    def seconds(self, work: float, nodes: float, functions: float) -> float:
+    def saved(self, work: float, nodes: float, functions: float) -> float:
         """Return the seconds that workers save on `work` seconds; less than 0: lose."""
         return work - SLOWDOWN.slowdown * self.expected(work, nodes, functions)
 

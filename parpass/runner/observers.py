@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from parpass.runner.stage.outcomes import StageOutcomes
     from parpass.transform import Pass
     from parpass.transform.plan.commands import StepRecord
+from parpass.transform.plan.serial import Checkpoint
 
 # Has a function called.
 Post = Callable[[Callable[[], object]], object]
@@ -207,7 +208,7 @@ class RunObserver:
         """The result of a job arrived, of so many bytes."""
 
     def function_retried(self, function: str) -> None:
-        """A function is run again because of `on_failure="retry"`."""
+        """A function is run again, as its worker died or was killed."""
 
     def worker_ended(self, end: WorkerEnd) -> None:
         """A worker died, or was killed."""
@@ -293,20 +294,25 @@ class Walk:
         observer: RunObserver,
         steps: Sequence[Pass],
         names: Sequence[str],
-        checkpoint: Callable[[int, Any], object] | None,
+        checkpoint: Checkpoint | None,
     ) -> None:
         self._observer, self._checkpoint = observer, checkpoint
         self._step, self._function, self._is_inside = 0, -1, False
+        self._stop = 0  # the function before which `checkpoint` is called
         observer.stage_began(steps, names, None)
 
-    def __call__(self, at: int, function: Any) -> None:
+    def __call__(self, at: int, function: Any) -> int:
         """Notify of the end of one function and the start of the next."""
         self._end_function()
-        if self._checkpoint is not None:
-            self._checkpoint(at, function)
-        self._step += at <= self._function
+        if at <= self._function:
+            self._step, self._stop = self._step + 1, 0
+        if self._checkpoint is not None and at >= self._stop:
+            self._stop = self._checkpoint(at, function)
+            if self._stop == at:
+                return at
         self._function, self._is_inside = at, True
         self._observer.function_began(self._step, at, None)
+        return at + 1
 
     def __enter__(self) -> Self:
         return self

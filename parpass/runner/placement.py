@@ -9,8 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,9 +17,14 @@ import msgspec
 from parpass.errors import BudgetWarning
 from parpass.errors.warning import warn
 from parpass.runner.cores import usable_cores
-from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL, SLOWDOWN, SpeedupModel
+from parpass.runner.cost_model import (
+    COST_MODEL,
+    SLOWDOWN,
+    WARM_OVERHEAD_SECONDS,
+    SpeedupModel,
+)
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
+from parpass.runner.function_sizes import MANY_NODES, estimate_size, total_nodes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, any_limited
 from parpass.transform.config import (
@@ -33,14 +37,7 @@ from parpass.transform.passes import declared_where
 from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
-# Seconds to publish a stage, send jobs and receive results, and a margin.
-_WARM_OVERHEAD_SECONDS = 0.025
 _START_UP_SECONDS = 0.5  # seconds to start the processes, and for them to load, besides
-_MAX_UNPROBED_NODES = 50_000  # nodes that run in this process by an estimate, unprobed
-_SAMPLE_NODES = 5_000  # nodes of functions that tell those of all
-_SAMPLE_SIZE = 64  # functions whose nodes are counted, about, to estimate those of all
-_NEGLIGIBLE_NODES = 100  # nodes of two functions that are not worth workers
-_SAMPLE_IF_LARGE = 8  # functions, if they are large
 _SAMPLED_MARGIN = 2.0  # times as much work as a sample shows may be there at the most
 # Passes that go together at most: a pass that reads other functions has the passes
 # before it run on them, and those read others, as deep on Python's stack as this.
@@ -146,7 +143,7 @@ class StartupAmortizer:
 
     def add_missed_saving(self, seconds: float) -> None:
         """Add what the workers would have saved on a stage, less the overhead."""
-        self.missed_saving += max(0.0, seconds - _WARM_OVERHEAD_SECONDS)
+        self.missed_saving += max(0.0, seconds - WARM_OVERHEAD_SECONDS)
 
 
 class PlacementPolicy:
@@ -347,13 +344,13 @@ class PlacementPolicy:
             return
         seconds = [record.seconds for record in records]
         if not in_workers or sum(seconds) < expected / _TOLERANCE:
-            COST_MODEL.update(steps, seconds, _total_nodes(mod, self._adapter))
+            COST_MODEL.update(steps, seconds, total_nodes(mod, self._adapter))
         if in_workers:
             SLOWDOWN.update(placed.estimate.in_workers, spent)
 
-    def add_missed_saving(self, seconds: float, nodes: int, functions: int) -> None:
+    def add_missed_saving(self, seconds: float, nodes: float, functions: int) -> None:
         """Count what workers would have saved on a stage that took so long here."""
-        saving = self.speedup().seconds(seconds, nodes, functions)
+        saving = self.speedup().saved(seconds, nodes, functions)
         self._amortizer.add_missed_saving(saving)
 
     def update_from_remainder(
@@ -377,8 +374,8 @@ class PlacementPolicy:
         pace = COST_MODEL.of(steps)
         if pace is None:
             return None
-        nodes, largest = _estimate_size(functions, self._adapter, pace)
-        margin = 1.0 if nodes < _MAX_UNPROBED_NODES else _SAMPLED_MARGIN
+        nodes, largest = estimate_size(functions, self._adapter, pace)
+        margin = 1.0 if nodes < MANY_NODES else _SAMPLED_MARGIN
         return Estimate(pace * nodes, nodes, pace * largest, margin)
 
     def _by_lower_bound(
@@ -398,7 +395,7 @@ class PlacementPolicy:
     def _by_estimate(self, stage: _Stage, known: Estimate, overhead: float) -> Placed:
         """Place a stage whose estimated seconds can be relied on."""
         gain, work = self.speedup(), (known.seconds, known.nodes, len(stage.functions))
-        saved = min(gain.seconds(*work), known.seconds - known.longest)
+        saved = min(gain.saved(*work), known.seconds - known.longest)
         if saved > overhead:
             start = 0.0 if self.executor.is_warm else _START_UP_SECONDS
             expected = start + max(gain.expected(*work), known.longest)
@@ -408,7 +405,7 @@ class PlacementPolicy:
                 estimate=msgspec.structs.replace(known, in_workers=expected),
             )
         most = known.margin * known.seconds, known.nodes, len(stage.functions)
-        if known.margin > 1 and gain.seconds(*most) >= overhead:
+        if known.margin > 1 and gain.saved(*most) >= overhead:
             return self._to_be_probed(stage)
         SLOWDOWN.decay()
         self._amortizer.add_missed_saving(saved)
@@ -455,7 +452,7 @@ def warm_dispatch_overhead(
         return given
     # Of one function nothing can be shared out.
     is_alone = functions <= 1 or executor.workers <= 1
-    return math.inf if is_alone else _WARM_OVERHEAD_SECONDS
+    return math.inf if is_alone else WARM_OVERHEAD_SECONDS
 
 
 def _is_negligible(known: Estimate, overhead: float) -> bool:
@@ -463,71 +460,4 @@ def _is_negligible(known: Estimate, overhead: float) -> bool:
 
     On a small stage everything else that would be computed is a good part of its time.
     """
-    return known.seconds - known.longest <= min(overhead, _WARM_OVERHEAD_SECONDS)
-
-
-def _estimate_size(
-    functions: Mapping[str, Any], adapter: ModuleAdapter, pace: float
-) -> tuple[float, int]:
-    """Return how many nodes functions have, about, and the largest that was counted."""
-    count = len(functions)
-    if count > _SAMPLE_IF_LARGE:
-        # There may be one giant; it does not stand for others.
-        *others, largest = sorted(_sample_sizes(functions, adapter, pace))
-        mean = 1 + sum(others) / len(others)
-        return 1 + largest + mean * (count - 1), largest
-    nodes = largest = 0
-    for one in functions.values():
-        size = _node_count(one, adapter)
-        nodes += size + 1  # an adapter may not know
-        if size > largest:
-            largest = size
-        if count == 2 and nodes <= _NEGLIGIBLE_NODES:
-            return 2.0 * nodes, size  # workers would save no more than this one takes
-    return float(nodes), largest
-
-
-def _sample_sizes(
-    functions: Mapping[str, Any], adapter: ModuleAdapter, pace: float
-) -> list[int]:
-    """Return sizes that tell those of all functions.
-
-    A few do if several are large, or if all is too little work for workers.
-    """
-    few = {
-        name: _node_count(functions[name], adapter)
-        for name in _stride_sample(functions, _SAMPLE_IF_LARGE)
-    }
-    seconds = pace * sum(few.values()) * len(functions) / len(few)
-    others = sum(few.values()) - max(few.values())
-    # To count a node takes up to a tenth of what a pass takes on it.
-    if others >= _SAMPLE_NODES or seconds < _WARM_OVERHEAD_SECONDS:
-        return list(few.values())
-    enough = 2 * _SAMPLE_NODES * len(few) // max(1, others)
-    return [
-        few[name] if name in few else _node_count(functions[name], adapter)
-        for name in _stride_sample(functions, min(_SAMPLE_SIZE, enough))
-    ]
-
-
-def _stride_sample(functions: Mapping[str, Any], most: int) -> Iterator[str]:
-    # An odd step, so that of functions that come in pairs both kinds are seen.
-    return islice(functions, 0, None, len(functions) // most | 1)
-
-
-def _total_nodes(mod: Any, adapter: ModuleAdapter) -> int:
-    """Return how many nodes the functions of a module have, which may be held."""
-    held = mod.handles if type(mod) is StoredModule else adapter.functions(mod)
-    found = [_node_count(one, adapter, 1 << 60) for one in held.values()]
-    return sum(found) + len(found)
-
-
-def _node_count(
-    one: Any, adapter: ModuleAdapter, limit: int = _MAX_UNPROBED_NODES
-) -> int:
-    """Return how many nodes a function has, which may be held, and encoded."""
-    if type(one) is not FunctionHandle:
-        return adapter.size(one, limit)
-    if one.function is not None:
-        return one.size(adapter, limit)
-    return 0 if one.encoded is None else one.encoded.size // BYTES_PER_NODE
+    return known.seconds - known.longest <= min(overhead, WARM_OVERHEAD_SECONDS)

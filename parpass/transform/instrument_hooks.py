@@ -1,7 +1,6 @@
 """The calls of instruments by contexts and pipelines: hooks, their order, errors.
 
-`parpass.instrument` has the base class and the instruments; this is the other side of
-the same contract (contract section 4).
+`parpass.instrument` has the base class and the instruments; this calls them.
 
 Instruments read the clock that is here. Passes that the runner fused were run together,
 function by function; the hooks around each of them are called afterwards, in the serial

@@ -74,18 +74,18 @@ def test_nothing_is_learnt_from_nothing():
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 64])
 def test_workers_never_save_more_than_the_work(workers: int):
-    assert SpeedupModel(workers, 64).seconds(1.0, nodes=10, functions=10) < 1.0
+    assert SpeedupModel(workers, 64).saved(1.0, nodes=10, functions=10) < 1.0
 
 
 def test_work_that_costs_less_than_its_journey_is_not_worth_workers():
-    assert SpeedupModel(64, 64).seconds(0.001, nodes=10_000, functions=10) < 0
+    assert SpeedupModel(64, 64).saved(0.001, nodes=10_000, functions=10) < 0
 
 
 def test_more_workers_than_cores_save_no_more():
-    assert SpeedupModel(64, 2).seconds(1.0, 10, 10) == SpeedupModel(2, 2).seconds(
+    assert SpeedupModel(64, 2).saved(1.0, 10, 10) == SpeedupModel(2, 2).saved(
         1.0, 10, 10
     )
-    assert SpeedupModel(2, 1).seconds(1.0, nodes=10, functions=10) < 0
+    assert SpeedupModel(2, 1).saved(1.0, nodes=10, functions=10) < 0
 
 
 @pytest.fixture
@@ -99,11 +99,11 @@ def test_workers_that_take_longer_than_expected_are_expected_to(
     delivered: SlowdownEstimate,
 ):
     gain = SpeedupModel(2, 2)
-    before = gain.seconds(1.0, nodes=10, functions=10)
+    before = gain.saved(1.0, nodes=10, functions=10)
     assert before > 0
     for _ in range(5):
         delivered.update(expected=0.7, spent=1.4)
-    assert gain.seconds(1.0, nodes=10, functions=10) < 0
+    assert gain.saved(1.0, nodes=10, functions=10) < 0
 
 
 def test_what_was_lost_is_tried_again_after_a_while(delivered: SlowdownEstimate):

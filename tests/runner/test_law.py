@@ -13,6 +13,7 @@ from parpass.transform import Pass, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.conftest import RunnerOf
 from tests.support.runner.comparing import (
+    RunPass,
     Watchers,
     both,
     context_settings,
@@ -20,7 +21,7 @@ from tests.support.runner.comparing import (
     law_on,
 )
 from tests.support.runner.pooled import POOLED
-from tests.support.runner.probing import probing_together
+from tests.support.runner.probing import probing_together, settling
 from tests.support.toy.ir import Program, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say
 from tests.support.toy.pipelines import pipelines, programs
@@ -97,6 +98,41 @@ def test_the_law_holds_where_functions_are_run_together_in_process(
     config = {ASKING_WORKERS_SECONDS: asking}
     with probing_together(batch):
         serial, parallel = both(pipeline, mod, make, given_settings, runner, config)
+    assert parallel == serial
+
+
+@law_on(10)
+@given(
+    mod=programs().filter(lambda mod: len(mod.functions) > 2),
+    pipeline=pipelines(),
+    given_settings=context_settings(),
+    after=st.integers(1, 4),
+    leaving=st.none() | st.tuples(st.integers(0, 2), st.integers(0, 3)),
+)
+def test_the_law_holds_where_passes_go_on_one_after_the_other_in_process(
+    runner: Runner,
+    mod: Program,
+    pipeline: Sequential,
+    given_settings: dict[str, Any],
+    after: int,
+    leaving: tuple[int, int] | None,
+):
+    def settled(runner: Runner) -> RunPass:
+        def run(root: Pass, mod: Any) -> Any:
+            with settling(after, leaving):
+                return runner.run_sync(mod, root)
+
+        return run
+
+    serial, parallel = both(
+        pipeline,
+        mod,
+        list,
+        given_settings,
+        runner,
+        {ASKING_WORKERS_SECONDS: 1e8},
+        settled,
+    )
     assert parallel == serial
 
 

@@ -87,7 +87,7 @@ def _meters(meter: metrics.Meter) -> _Meters:
                 ),
                 meter.create_counter(
                     "parpass.function.retries",
-                    description='Functions that `on_failure="retry"` ran again',
+                    description="Functions run again, as their worker died",
                 ),
                 meter.create_counter(
                     "parpass.run.cancellations",

@@ -78,27 +78,28 @@ def opener(kind: Kind, leaves: frozenset[type[Any]]) -> Callable[[Any], Opened]:
     inside: list[str] = []
     key = ["kind"]
     numbers: list[str] = []
-    for field in kind.fields.values():
-        value = f"n.{field.name}"
+    for at, field in enumerate(kind.fields.values()):
+        value, given, is_told = f"n.{field.name}", f"v{at}", f"t{at}"
         match field.form:
             case Form.REFERENCE | Form.OPTIONAL:
-                inside.append(f"*(() if type({value}) in LEAVES else ({value},))")
-                key.append(f"({value} if type({value}) in LEAVES else HOLE)")
+                told = f"{is_told} := type({given} := {value}) in LEAVES"
+                inside.append(f"*(() if ({told}) else ({given},))")
+                key.append(f"({given} if {is_told} else HOLE)")
             case Form.REFERENCES:
-                inside.append(f"*{value}")
-                key.append(f"len({value})")
+                inside.append(f"*({given} := {value})")
+                key.append(f"len({given})")
             case Form.PAIRS:
                 inside.append(f"*[one for pair in {value}.items() for one in pair]")
                 key.append(f"len({value})")
             case Form.NUMBER:
                 numbers.append(value)
             case Form.PLAIN | Form.TYPES:  # of tensors, nearly always
-                is_told = (
-                    f"(type({value}) in TOLD or "
-                    f"type({value}) is tuple and ALL_TOLD(map(type, {value})))"
+                told = (
+                    f"{is_told} := type({given} := {value}) in TOLD or "
+                    f"type({given}) is tuple and ALL_TOLD(map(type, {given}))"
                 )
-                inside.append(f"*(() if {is_told} else objects_in({value}, LEAVES))")
-                key.append(f"({value} if {is_told} else key_of({value}))")
+                inside.append(f"*(() if ({told}) else objects_in({given}, LEAVES))")
+                key.append(f"({given} if {is_told} else key_of({given}))")
     if numbers:
         others = ", ".join(f"key_of({one})" for one in numbers)
         key.append(f"(HOLE if {_are_own(numbers)} else ({others}))")

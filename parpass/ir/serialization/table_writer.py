@@ -106,7 +106,7 @@ class TableWriter:
         records: dict[bytes, int] = {}
         stream: list[int] = []
         numbers: dict[int, int] = {}  # by identity; all live as long as the roots
-        are_numbered, number_of = numbers.keys().__ge__, numbers.__getitem__
+        number_of = numbers.get
         equal: dict[tuple[int, ...], int] = {}
         stack: list[Any] = [*roots][::-1]
         count = 0
@@ -120,7 +120,7 @@ class TableWriter:
             else:
                 of = classes.get(make) or self._find_class(make)
                 inside, key = of.open(item)
-                if not are_numbered({*map(id, inside)}):
+                if None in map(number_of, map(id, inside)):
                     numbers[id(item)] = _OPENED
                     stack.append((item, inside, key, of))
                     stack += inside[::-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -76,6 +76,8 @@ class _Effects(msgspec.Struct, array_like=True):
 
 
 class _Entry(msgspec.Struct, array_like=True):
+    """A result; `content` is the digest of its function in keys of later stages."""
+
     reads: tuple[tuple[tuple[ReadKind, str], bytes], ...]
     result: bytes | None
     effects: dict[int, _Effects]
@@ -118,15 +120,22 @@ def decode_entries(
     encoded: bytes,
     codec: StoreCodec | None,
     bound: weakref.ref[BoundObjects],
-) -> list[CacheEntry]:
+    note_digest: Callable[[Any, bytes], None],
+) -> tuple[CacheEntry, ...]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
     Functions are decoded as members of a module, whose functions refer to `bound`.
+    `note_digest` is given each that has a digest, with that.
     """
     try:
-        return [_read(one, codec, bound) for one in _decode(encoded)]
+        found = _decode(encoded)
+        entries = tuple([_read(one, codec, bound) for one in found])
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
-        return []
+        return ()
+    for one, entry in zip(found, entries, strict=True):
+        if one.content is not None:
+            note_digest(entry.result, one.content)
+    return entries
 
 
 def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _Entry:
@@ -204,7 +213,6 @@ def _read(
         {at: _read_effects(one) for at, one in entry.effects.items()},
         entry.dependencies,
         entry.signature_changed,
-        entry.content,
     )
 
 

@@ -15,7 +15,14 @@ import random
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +32,7 @@ from parpass.errors import ArgumentError
 from parpass.fork_safety import forks_wait
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
+from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.identity_memo import IdentityMemo
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
@@ -53,7 +61,9 @@ class BoundObjects:
         return all(mine.get(name) is one for name, one in other.objects.items())
 
 
-class CacheEntry(msgspec.Struct, frozen=True):
+# The collector has neither results nor tuples of them to follow: there are thousands,
+# and no function refers to a result.
+class CacheEntry(msgspec.Struct, frozen=True, gc=False):
     """The outcome of a stage for one function.
 
     Attributes:
@@ -65,7 +75,6 @@ class CacheEntry(msgspec.Struct, frozen=True):
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
         signature_changed: Whether the signature of the function changed.
-        content: The digest of the result in keys of later stages, if a layer had it.
     """
 
     reads: tuple[tuple[Read, bytes], ...]
@@ -74,7 +83,6 @@ class CacheEntry(msgspec.Struct, frozen=True):
     effects: Mapping[int, Effects] = {}
     dependencies: tuple[str, ...] | None = ()
     signature_changed: bool = False
-    content: bytes | None = None
 
 
 class FunctionCache:
@@ -143,7 +151,7 @@ class FunctionCache:
         upper = () if self.store is None else (self.store,)
         self.layers = Layers([*upper, *map(open_layer, lower)])
         self._max_entries = max_entries
-        self._entries: dict[str, Sequence[CacheEntry]] = {}  # used last at the end
+        self._entries: dict[str, tuple[CacheEntry, ...]] = {}  # used last at the end
         self._count = 0
         self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
         self._commits = 0
@@ -153,35 +161,28 @@ class FunctionCache:
         """Return whether to compute the next result again, and compare."""
         return self._verify > 0 and self._random.random() < self._verify
 
-    def look_up(
+    def search(
         self,
-        keys: Collection[str],
-        accept: Callable[[str, Sequence[CacheEntry]], bool],
-        decode: Callable[[bytes], Sequence[CacheEntry]],
-    ) -> None:
-        """Look for results in memory, then in one layer after the other.
+        missing: Collection[str],
+        decode: Callable[[bytes], tuple[CacheEntry, ...]],
+    ) -> Iterator[Mapping[str, tuple[CacheEntry, ...]]]:
+        """Yield the results of keys: those in memory, then those of each layer.
 
         Args:
-            keys: The keys.
-            accept: Is given a key and its results in one place, the newest first;
-                returns whether one of them is what is looked for.
+            missing: The keys. The caller removes those whose results it takes; only the
+                others are looked for in the next layer.
             decode: Returns the results that a layer has; none if they are damaged.
         """
-        known, read = self.get(keys), list[tuple[str, Sequence[CacheEntry]]]()
+        yield self.get(missing)
+        for found in self.layers.search(missing):
+            with in_gc_pauses(found.items()) as each:
+                decoded = {key: some for key, one in each if (some := decode(one))}
+            self.put(decoded.items())
+            yield decoded
 
-        def accept_encoded(key: str, encoded: bytes) -> bool:
-            entries = decode(encoded)
-            if entries:
-                read.append((key, entries))
-            return accept(key, entries)
-
-        missing = [one for one in keys if not accept(one, known.get(one, ()))]
-        self.layers.fetch(missing, accept_encoded)
-        self.put(read)
-
-    def get(self, keys: Iterable[str]) -> dict[str, Sequence[CacheEntry]]:
+    def get(self, keys: Iterable[str]) -> dict[str, tuple[CacheEntry, ...]]:
         """Return the results in memory of the keys that have any, the newest first."""
-        found: dict[str, Sequence[CacheEntry]] = {}
+        found: dict[str, tuple[CacheEntry, ...]] = {}
         with forks_wait(), self._lock:
             for key in keys:
                 entries = self._entries.pop(key, None)
@@ -189,7 +190,7 @@ class FunctionCache:
                     self._entries[key] = found[key] = entries
         return found
 
-    def put(self, results: Iterable[tuple[str, Sequence[CacheEntry]]]) -> None:
+    def put(self, results: Iterable[tuple[str, tuple[CacheEntry, ...]]]) -> None:
         """Add results by keys, and replace results with the same reads.
 
         The least recently used results are dropped when the cache is full.
@@ -198,8 +199,8 @@ class FunctionCache:
             for key, entries in results:
                 before = self._entries.pop(key, ())
                 same = [one.reads for one in entries]
-                others = [one for one in before if one.reads not in same]
-                now = self._entries[key] = [*entries, *others][:_MAX_VARIANTS]
+                others = (one for one in before if one.reads not in same)
+                now = self._entries[key] = (*entries, *others)[:_MAX_VARIANTS]
                 self._count += len(now) - len(before)
             while self._count > self._max_entries:
                 oldest = next(iter(self._entries))
@@ -209,7 +210,7 @@ class FunctionCache:
         """Drop a result."""
         with forks_wait(), self._lock:
             found = self._entries.get(key, ())
-            kept = [one for one in found if one.reads != entry.reads]
+            kept = tuple(one for one in found if one.reads != entry.reads)
             self._count -= len(found) - len(kept)
             self._entries[key] = kept
 
@@ -249,6 +250,11 @@ _EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
+    return digest_of_all(parts)
+
+
+def digest_of_all(parts: Iterable[bytes | memoryview]) -> bytes:
+    """Return the digest of parts, as `digest_of`, without keeping them."""
     state = _EMPTY.copy()
     for part in parts:
         state.update(len(part).to_bytes(8, "little"))

@@ -9,14 +9,13 @@ one that many read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from parpass.entry_points import open_cache_layer
 from parpass.errors import ArgumentError, EntryPointError, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.transform.gc_pause import in_gc_pauses
 
 
 class CacheLayer(Protocol):
@@ -87,25 +86,20 @@ class Layers:
         for at in range(len(self._layers)):
             self._use(at, "renew_patience")
 
-    def fetch(self, keys: Iterable[str], accept: Callable[[str, bytes], bool]) -> None:
-        """Look for objects in one layer after the other, until each is accepted.
+    def search(self, missing: Collection[str]) -> Iterator[Mapping[str, bytes]]:
+        """Yield what one layer after the other has of what is missing, by key.
 
-        Those that are accepted are put into the layers above that are writable.
-
-        Args:
-            keys: The keys.
-            accept: Is given a key and its object; returns whether it is the one that is
-                looked for.
+        What the caller takes, it removes from `missing`. That is put into the layers
+        above that are writable, and the rest is looked for in the layers below.
         """
-        missing = dict.fromkeys(keys)
         for at in range(len(self._layers)):
             if not missing:
                 return
-            found: Mapping[str, bytes] = self._use(at, "get", list(missing)) or {}
-            with in_gc_pauses(found.items()) as each:
-                taken = {key: one for key, one in each if accept(key, one)}
-            for key in taken:
-                missing.pop(key, None)
+            asked = list(missing)
+            given: Mapping[str, bytes] = self._use(at, "get", asked) or {}
+            found = {key: given[key] for key in asked if key in given}
+            yield found
+            taken = {key: one for key, one in found.items() if key not in missing}
             self._put(range(at), taken)
 
     def put(self, objects: Mapping[str, bytes]) -> None:

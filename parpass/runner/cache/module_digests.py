@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -49,19 +49,20 @@ class ModuleDigests:
         # the bytes for workers show.
         self._codec = run.store_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
-        self._keys: dict[str, str | None] = {}
         self._functions: dict[str, bytes | None] = {}
         self._reads: dict[Read, bytes] = {}
+        self._undigested: dict[str, int] = {}  # bytes of constants, see `_pays`
 
     # Functions.
 
     def key_of(self, name: str) -> str | None:
         """Return the key of a function in this stage; None if it has no digest."""
-        if name not in self._keys:
-            self._run.store.check_open()
-            content = self._function(name)
-            self._keys[name] = None if content is None else self._key(content, name)
-        return self._keys[name]
+        whole = self._whole(name)
+        if whole is None:
+            return None
+        return (
+            self._place + digest_of(self._stage_key, whole, _encoded_name(name)).hex()
+        )
 
     def key_after(self, name: str, seconds: float) -> str | None:
         """Return the key of a function on which the passes have taken so long.
@@ -69,57 +70,49 @@ class ModuleDigests:
         If it has none for its large constants, and that took longer than their digests,
         it has one from now on, or, if it may be another by now, in later runs.
         """
-        nbytes = self._run.large.get(name)
+        nbytes = self._undigested.get(name)
         if nbytes is not None and seconds * _BYTES_PER_SECOND >= nbytes:
             self._cache.slow.add(self._slow_key(name))
-            if self._run.is_frozen and self._keys.get(name) is None:
-                self._keys.pop(name, None)
+            if self._run.is_frozen:
                 self._functions.pop(name, None)
         return self.key_of(name)
 
-    def _key(self, content: bytes, name: str) -> str:
-        shown = self._encode_reference(self._base, name)
-        key = digest_of(self._stage_key, content, shown, _encoded_name(name))
-        return self._place + key.hex()
+    def _whole(self, name: str) -> bytes | None:
+        """Return the digest of a function and of what references show of it.
 
-    def _function(self, name: str) -> bytes | None:
+        It is as before the stage, whenever it is asked for.
+        """
         if name not in self._functions:
-            self._functions[name] = None
-            if not self._is_too_large(name):
-                handle = self._module.handles[name]
-                function = self._run.store.load(handle, self._base)
-                self._functions[name] = self.content(function, name)
+            self._run.store.check_open()
+            function = self._run.store.load(self._module.handles[name], self._base)
+            content = self.content(function, name)
+            self._functions[name] = content and digest_of(
+                content, self._encode_reference(self._base, name)
+            )
         return self._functions[name]
-
-    def _is_too_large(self, name: str) -> bool:
-        if name not in self._run.large:
-            return False
-        return self._slow_key(name) not in self._cache.slow
 
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._stage_key, _encoded_name(name))
 
-    def decoded(self, encoded: bytes) -> Sequence[CacheEntry]:
+    def decoded(self, encoded: bytes) -> tuple[CacheEntry, ...]:
         """Return results that a layer has, of functions as members of this module."""
-        entries = decode_entries(encoded, self._codec, self.bound)
-        for one in entries:
-            if one.content is not None:
-                content = Content(one.content, self.bound)
-                self._cache.digests.put(one.result, content)
-        return entries
+        return decode_entries(encoded, self._codec, self.bound, self._note)
+
+    def _note(self, function: Any, digest: bytes) -> None:
+        self._cache.digests.put(function, Content(digest, self.bound))
 
     def content(self, function: Any, name: str = "") -> bytes | None:
         """Return the digest of a function; None if it has none.
 
         With a name, it has one only where that pays.
         """
-        is_frozen, memo = self._run.is_frozen, self._cache.digests
-        known = memo.get(function) if is_frozen else None
+        is_frozen = self._run.is_frozen
+        known = self._cache.digests.get(function) if is_frozen else None
         if known is not None and self.has_all(known.bound):
             return known.digest
         found = self._computed(function, name)
         if is_frozen and found is not None:
-            memo.put(function, Content(found, self.bound))
+            self._note(function, found)
         return found
 
     def _computed(self, function: Any, name: str) -> bytes | None:
@@ -149,9 +142,10 @@ class ModuleDigests:
         """Return whether digests of large constants pay, as far as is known."""
         memo = self._cache.digests
         nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
-        if nbytes > _LARGE_BYTES:
-            self._run.large[name] = nbytes
-        return not self._is_too_large(name)
+        if nbytes <= _LARGE_BYTES or self._slow_key(name) in self._cache.slow:
+            return True
+        self._undigested[name] = nbytes
+        return False
 
     def _encoded(self, function: Any, take_out: BlobSink) -> bytes | None:
         # For memory alone the form that workers get is faster.
@@ -195,7 +189,8 @@ class ModuleDigests:
                 return digest_of(self._adapter.encode_shell(self._base))
             case ReadKind.EVERYTHING:
                 others = (ReadKind.NAMES, ""), (ReadKind.SHELL, "")
-                return digest_of(*map(self.read, others), *map(self._whole, handles))
+                functions = ((ReadKind.FUNCTION, name) for name in handles)
+                return digest_of(*map(self.read, others), *map(self.read, functions))
             case _ if name not in handles:
                 return b"absent"
             case ReadKind.NAME:
@@ -203,7 +198,9 @@ class ModuleDigests:
             case ReadKind.SIGNATURE:
                 return self._signature(name)
             case _:
-                return self._whole(name)
+                whole = self._whole(name)
+                # What has no digest equals nothing.
+                return os.urandom(16) if whole is None else whole
 
     def _signature(self, name: str) -> bytes:
         handle = self._module.handles[name]
@@ -212,14 +209,7 @@ class ModuleDigests:
         try:
             return digest_of(self._adapter.encode_signature(signature))
         except Exception:  # noqa: BLE001 -- the function has it, too
-            return self._whole(name)
-
-    def _whole(self, name: str) -> bytes:
-        """Return the digest of a function and of what references show of it."""
-        content = self._function(name)
-        if content is None:
-            return os.urandom(16)  # what has no digest equals nothing
-        return digest_of(content, self._encode_reference(self._base, name))
+            return self.read((ReadKind.FUNCTION, name))
 
 
 def _encoded_name(name: str) -> bytes:

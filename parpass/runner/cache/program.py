@@ -11,7 +11,6 @@ digested by all of its sources where it is not installed.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import sys
@@ -28,6 +27,7 @@ from parpass.program_modules import (
     library_folders,
     parpass_folder,
 )
+from parpass.runner.cache.function_cache import digest_of, digest_of_all
 
 _RECORDS = ".dist-info", ".egg-info"
 
@@ -83,9 +83,11 @@ def digests_of_sources(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str,
 @functools.cache
 def digest_of_libraries() -> bytes:
     """Return the digest of Python, of what is installed, and of parpass."""
-    state = hashlib.blake2b(digest_size=16)
-    about = sys.version, sys.flags, sys.prefix, platform.machine()
-    state.update(repr(about).encode(errors="surrogatepass"))
+    return digest_of_all(_libraries())
+
+
+def _libraries() -> Iterator[bytes]:
+    yield _encoded((sys.version, sys.flags, sys.prefix, platform.machine()))
     for folder in sorted({*library_folders(), *map(os.path.abspath, sys.path)}):
         try:
             names = sorted(os.listdir(folder))
@@ -95,31 +97,33 @@ def digest_of_libraries() -> bytes:
         records = [one for one in names if one.endswith(_RECORDS)]
         if not records:
             continue
-        state.update(repr((folder, records)).encode(errors="surrogatepass"))
+        yield _encoded((folder, records))
         for one in records:
             try:
-                state.update(Path(folder, one, "RECORD").read_bytes())
+                yield Path(folder, one, "RECORD").read_bytes()
             except OSError:  # the name has the version
-                continue
+                yield b""
         if _may_have_changed(stamp):  # while this process ran
-            state.update(os.urandom(16))
+            yield os.urandom(16)
     if not is_library_file(parpass_folder()):
-        state.update(_digest_of_parpass())
-    return state.digest()
+        yield from _sources_of_parpass()
 
 
-def _digest_of_parpass() -> bytes:
-    state = hashlib.blake2b(digest_size=16)
+def _sources_of_parpass() -> Iterator[bytes]:
     for folder, inner, names in os.walk(parpass_folder()):
         inner.sort()
         for name in sorted(one for one in names if one.endswith(".py")):
             path = os.path.join(folder, name)
+            yield _encoded(path)
             with open(path, "rb") as file:
-                state.update(path.encode(errors="surrogatepass") + file.read())
+                yield file.read()
                 stamp = _stamp(os.fstat(file.fileno()))
             if _may_have_changed(stamp):
-                state.update(os.urandom(16))
-    return state.digest()
+                yield os.urandom(16)
+
+
+def _encoded(value: object) -> bytes:
+    return repr(value).encode(errors="surrogatepass")
 
 
 def _file_of(module: ModuleType) -> str:
@@ -132,7 +136,7 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _digest_of_file(file: str, stamp: tuple[int, ...]) -> bytes:
-    digest = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).digest()
+    digest = digest_of(Path(file).read_bytes())
     return digest + os.urandom(16) if _may_have_changed(stamp) else digest
 
 

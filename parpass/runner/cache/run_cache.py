@@ -28,7 +28,6 @@ class RunCache:
         keys: Makes the keys of stages.
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
-        large: The bytes of constants of functions that are therefore not looked up.
     """
 
     def __init__(
@@ -42,7 +41,6 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.keys = StageKeys(adapter, context)
-        self.large: dict[str, int] = {}
         cache.layers.renew_patience()
         self._unwritten = 0  # results that are in no store, as there is no codec
         self._pending: list[tuple[str, CacheEntry, Callable[[], Any] | None]] = []

@@ -53,27 +53,26 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        digests, names = self._digests, outcomes.names
-        with in_gc_pauses(names) as each:
-            keys = map(digests.key_of, each)
-            wanted = {key: at for at, key in enumerate(keys) if key is not None}
-
-        def accept(key: str, entries: Sequence[CacheEntry]) -> bool:
-            self._run.store.check_open()
-            entry = next(filter(self._is_valid, entries), None)
-            if entry is None:
-                return False
-            at = wanted[key]
-            if self._cache.is_to_be_verified():
-                self._expected[at] = entry
-                return True
-            handle = self._handle(entry, self._module.handles[names[at]])
-            outcomes.put(at, handle, self._outcome(entry))
-            outcomes.recalled.add(at)
-            return True
-
-        self._cache.look_up(wanted, accept, digests.decoded)
+        with in_gc_pauses(outcomes.names) as each:
+            keys = map(self._digests.key_of, each)
+            missing = {key: at for at, key in enumerate(keys) if key is not None}
+        for found in self._cache.search(missing, self._digests.decoded):
+            with in_gc_pauses(found.items()) as known:
+                for key, entries in known:
+                    self._run.store.check_open()
+                    entry = next(filter(self._is_valid, entries), None)
+                    if entry is not None:
+                        self._take(missing.pop(key), entry, outcomes)
         self._run.recalled += len(outcomes.recalled)
+
+    def _take(self, at: int, entry: CacheEntry, outcomes: StageOutcomes) -> None:
+        """Add the outcome that a result has, unless it is verified first."""
+        if self._cache.is_to_be_verified():
+            self._expected[at] = entry
+            return
+        handle = self._handle(entry, self._module.handles[outcomes.names[at]])
+        outcomes.put(at, handle, self._outcome(entry))
+        outcomes.recalled.add(at)
 
     def keep(self, outcomes: StageOutcomes) -> None:
         """Keep the outcomes that were computed, at the end of the run.

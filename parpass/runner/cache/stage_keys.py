@@ -39,7 +39,7 @@ from parpass.transform.debug.reproducer import REPRODUCER
 from parpass.transform.pass_info import is_restoring
 from parpass.transform.passes import declared_cacheable
 
-_FORMAT = 7  # of keys and results
+_FORMAT = 8  # of keys and results
 # Options of runs that look for a fault, in which passes have to run.
 _INSPECTING = (
     REPRODUCER,

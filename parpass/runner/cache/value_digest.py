@@ -160,11 +160,12 @@ class _Walk:
             bases = (add for base, add in _BASES if isinstance(value, base))
             next(bases, _Walk.add_object)(self, value)
 
-    def tag(self, *parts: object) -> None:
-        """Add what tells one thing from another, so that no two look alike."""
-        text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
-        self._state.update(struct.pack("<q", len(text)))
-        self._state.update(text)
+    def tag(self, *parts: str | int | None) -> None:
+        """Add what tells one thing from another.
+
+        A `repr` of them tells where each ends, so no two look alike.
+        """
+        self._state.update(repr(parts).encode())
 
     def add_parts(self, kind: type, parts: tuple[Any, ...]) -> None:
         self.tag("parts", kind.__name__, len(parts))

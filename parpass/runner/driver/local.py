@@ -6,10 +6,17 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
+from parpass.runner.driver.pass_by_pass import KeptResults, may_go_on_serially
+from parpass.runner.driver.probe import (
+    Look,
+    StopCriterion,
+    deciding,
+    new_criterion,
+    reason_of,
+)
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
@@ -21,10 +28,12 @@ from parpass.transform.budget import Budget
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
-from parpass.transform.plan.serial import run_stage_serially
+from parpass.transform.plan.serial import KnownResults, run_stage_serially
+
+_MOST_KEPT = 512  # functions whose results of each pass are kept
 
 
-def run_pass_by_pass(
+def run_serially(
     state: RunState,
     command: RunStage,
     reason: PlacementReason,
@@ -51,39 +60,26 @@ def run_pass_by_pass(
 
 async def run_until_handover(
     state: RunState, stage: StageInProgress, policy: PlacementPolicy
-) -> PlacementReason:
+) -> PlacementReason | KnownResults:
     """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
-    was never so.
+    was never so. If a serial run is best for the rest, the result is what is known.
 
     Returns:
         Why it ran here: workers were starting, or were not worth it.
     """
-    outcomes, observers = stage.outcomes, state.observers
+    outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
-    if stage.was_warm:
-        criterion = StopCriterion(functions, policy, state.store)
-    else:
-        criterion = WarmUpCriterion(stage, state, policy)
-    reason = PlacementReason.SMALL
-    with timing(observers, Activity.HERE, reason) as here:
-        try:
-            await state.backend.call(run_functions, state, stage, criterion)
-        except BaseException:
-            criterion.cancel()
-            raise
-        finally:
-            if criterion.has_started:
-                here.name = reason = PlacementReason.STARTING
-    if criterion.has_started:
-        observers.workers_started(criterion.start_seconds)
-        with timing(observers, Activity.LOADING):
-            criterion.start_others()
-    elif not outcomes.missing():
+    criterion = new_criterion(functions, stage, state, policy)
+    with deciding(state, criterion):
+        known = await state.backend.call(run_functions, state, stage, criterion)
+    if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    return reason
+    if known is not None:
+        return known
+    return reason_of(criterion)
 
 
 async def run_rest(
@@ -140,48 +136,89 @@ def _interpreter(
 
 def run_functions(
     state: RunState, stage: StageInProgress, criterion: StopCriterion | None = None
-) -> None:
+) -> KnownResults | None:
     """Run passes on the functions without an outcome in this process, and record it.
 
     The criterion says how many functions are run together, and when the rest is left;
-    without one, each is run alone, and none is left.
+    without one, each is run alone, and none is left. If passes are to run one after the
+    other on the rest, the result is what is known for that.
     """
-    store, mod, outcomes = state.store, stage.module, stage.outcomes
-    names, watching = outcomes.names, state.observers.of_functions()
+    outcomes = stage.outcomes
+    kept = None
+    if criterion is not None and may_go_on_serially(state, stage):
+        kept = KeptResults()
     with _interpreter(
         state,
         stage.command.steps,
-        mod,
+        stage.module,
         outcomes.local_quarantine(),
         unstable=outcomes.unstable_names(),
         recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
-        missing, done = outcomes.missing(), 0
-        while done < len(missing):
-            store.check_open()
-            count = 1
-            if criterion is not None:
-                held = mod.handles[names[missing[done]]]
-                store.load(held, mod.base)
-                count = criterion(done, held)
-            batch = missing[done : done + count]
-            if not batch:
+        for batch, is_small in _batches(state, stage, criterion):
+            if kept is not None and is_small:
+                known = kept.known(outcomes)
+                if known is not None:
+                    return known
+                kept = None
+            if outcomes.done > _MOST_KEPT:
+                kept = None
+            _run_batch(state, stage, work, batch, kept)
+    return None
+
+
+def _batches(
+    state: RunState, stage: StageInProgress, criterion: StopCriterion | None
+) -> Iterator[tuple[Sequence[int], bool]]:
+    """Yield functions to run together, by index, until the rest is to be left.
+
+    And whether the rest is known to be small work.
+    """
+    store, mod, names = state.store, stage.module, stage.outcomes.names
+    missing, done = stage.outcomes.missing(), 0
+    while done < len(missing):
+        store.check_open()
+        look = Look(1)
+        if criterion is not None:
+            held = mod.handles[names[missing[done]]]
+            store.load(held, mod.base)
+            look = criterion.look(done, held)
+            if not look.count:
                 return
-            done += count
-            cursors = [FunctionCursor(names[at], at) for at in batch]
-            if watching is None:
-                work.run(cursors, lambda _: store.check_open())
-            else:
-                for cursor in cursors:
-                    watching.function_began(0, cursor.index, cursor.outcome)
-                    work.run([cursor])
-                    watching.function_ended(0, cursor.index, cursor.outcome)
-            for cursor in cursors:
-                held, made = mod.handles[cursor.name], cursor.outcome.function
-                if made is not None and made is not held.function:
-                    held = FunctionHandle(made)
-                outcomes.put(cursor.index, held, cursor.outcome)
+        batch = missing[done : done + look.count]
+        yield batch, look.is_small
+        done += len(batch)
+
+
+def _run_batch(
+    state: RunState,
+    stage: StageInProgress,
+    work: StageInterpreter,
+    batch: Sequence[int],
+    kept: KeptResults | None,
+) -> None:
+    store, outcomes = state.store, stage.outcomes
+    watching = state.observers.of_functions()
+
+    def after_step(cursor: FunctionCursor) -> None:
+        store.check_open()
+        if kept is not None:
+            kept.add(cursor)
+
+    cursors = [FunctionCursor(outcomes.names[at], at) for at in batch]
+    if watching is None:
+        work.run(cursors, after_step)
+    else:
+        for cursor in cursors:
+            watching.function_began(0, cursor.index, cursor.outcome)
+            work.run([cursor], after_step)
+            watching.function_ended(0, cursor.index, cursor.outcome)
+    for cursor in cursors:
+        held, made = stage.module.handles[cursor.name], cursor.outcome.function
+        if made is not None and made is not held.function:
+            held = FunctionHandle(made)
+        outcomes.put(cursor.index, held, cursor.outcome)
 
 
 def reproduce(state: RunState, command: Reproduce, quarantined: Verdicts) -> None:

@@ -8,6 +8,11 @@ one never pays for a pool, nor does a large one of small functions.
 Workers that are not started take longer to start than a small pipeline takes. So this
 process goes on with the functions until they are ready: a first run is not slower than
 a serial one, as far as there is a core to start them on.
+
+To run all passes on one function, and keep what each did, takes some microseconds more
+for each call than to run one pass on all functions. So once functions turn out to be
+small work, the passes run on the rest one after the other, as in a serial run. Each is
+then a probe of its own, in case later functions are large work.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import contextlib
 import math
 import time
 from collections import deque
+from collections.abc import Generator
 from concurrent.futures import Future
 
 import msgspec
@@ -25,7 +31,13 @@ from parpass.fork_safety import cached_property, forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
-from parpass.runner.placement import Placement, PlacementPolicy, SpeedupModel
+from parpass.runner.observers import Activity, timing
+from parpass.runner.placement import (
+    Placement,
+    PlacementPolicy,
+    PlacementReason,
+    SpeedupModel,
+)
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
@@ -40,9 +52,23 @@ _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted
 # Of the seconds that workers must save to be started, those that functions take here
 # before: the first ones load, and fill, what the others use, and look heavy.
 _MEASURED_SHARE = 0.2
+_SMALL_SHARE = 0.5  # of them, which functions before that must seem to save at least
 # Seconds that the workers must save on the rest to get it when the first one is ready:
 # the others have yet to start, and this process to import the coordinator.
 _OFFLOAD_SECONDS = 0.2
+
+
+class Look(msgspec.Struct, frozen=True):
+    """The decision of a criterion.
+
+    Attributes:
+        count: How many functions this process goes on with, before the next look; 0 if
+            it hands over the rest.
+        is_small: Whether the rest is small work, so that a serial run of it is best.
+    """
+
+    count: int
+    is_small: bool = False
 
 
 class StopCriterion:
@@ -62,24 +88,29 @@ class StopCriterion:
     def __init__(
         self, functions: int, policy: PlacementPolicy, store: ModuleStore
     ) -> None:
-        self._functions = functions
         self._overhead = policy.dispatch_overhead(functions)
         self._policy = policy
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
+        # Of the last looks, seconds for each function since the look before.
+        self._rates: deque[float] = deque(maxlen=_LOOKS)
+        self.has_started = False
+        self.start_seconds = 0.0
+        self.begin(functions)
+
+    def begin(self, functions: int) -> None:
+        """Begin anew, on so many functions, with the workers that were started."""
+        self._functions = functions
         self._size = 0
         self._counting = 0.0  # seconds for nodes so far
         self._began = time.perf_counter()
         self._last = 0, 0.0  # function and time of the last look
-        # Of the last looks, seconds for each function since the look before.
-        self._rates: deque[float] = deque(maxlen=_LOOKS)
+        self._rates.clear()
         self._longest = 0.0, 0  # seconds between two looks, and for how many functions
         self.nodes = 0
-        self.has_started = False
-        self.start_seconds = 0.0
 
-    def __call__(self, at: int, held: FunctionHandle) -> int:
-        """Return how many functions this process goes on with, before the next look.
+    def look(self, at: int, held: FunctionHandle) -> Look:
+        """Return whether this process goes on, and with how many functions.
 
         Args:
             at: How many it has run.
@@ -88,11 +119,13 @@ class StopCriterion:
         self._store.check_open()
         spent = self.seconds()
         each = self._seconds_per_function(spent, at)
-        if self._should_offload(self._expected_saving(each, at)):
-            return 0
+        saving = self._expected_saving(each, at)
+        if self._hands_over(saving):
+            return Look(0)
         is_counted = at < _ALWAYS_COUNTED
-        count = 1
+        count, is_small = 1, False
         if not is_counted and self._rates[-1] < _BRIEF_SECONDS:
+            is_small = saving < _SMALL_SHARE * self._overhead or self._is_measured
             count = max(_BATCH, min(at // _BATCHES, _LARGEST_BATCH))
             count = min(count, self._functions - at)
         if is_counted or self._counting <= _COUNTING_SHARE * spent:
@@ -103,9 +136,9 @@ class StopCriterion:
             self._size = 1 + held.size(self._adapter, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:
-                return 0
+                return Look(0)
         self.nodes += count * self._size
-        return count
+        return Look(count, is_small and not self.has_started)
 
     @cached_property
     def _speedup(self) -> SpeedupModel:
@@ -122,8 +155,12 @@ class StopCriterion:
     def cancel(self) -> None:
         """Let the workers load nothing any more."""
 
-    def _should_offload(self, saving: float) -> bool:
-        """Return whether the rest is offloaded, which would save so many seconds."""
+    @property
+    def _is_measured(self) -> bool:
+        return self.seconds() > _MEASURED_SHARE * self._overhead
+
+    def _hands_over(self, saving: float) -> bool:
+        """Return whether the rest is handed over, which would save so many seconds."""
         return saving > self._overhead
 
     def _seconds_per_function(self, spent: float, at: int) -> float:
@@ -150,12 +187,12 @@ class StopCriterion:
         """Return what the workers would save on the functions that are left."""
         if not each:
             return 0.0
-        gain = self._speedup.seconds(each * done, self.nodes, done)
+        gain = self._speedup.saved(each * done, self.nodes, done)
         return gain * (self._functions - done) / done
 
 
 class WarmUpCriterion(StopCriterion):
-    """Decides, before each function, whether the workers are ready for the rest.
+    """Decides, at each look, whether the workers are ready for the rest.
 
     It starts them once they would save more than their start costs; they are ready
     when the first of them has loaded the passes.
@@ -163,15 +200,20 @@ class WarmUpCriterion(StopCriterion):
     Where the stage was placed in workers they are started before the first function.
 
     Args:
+        functions: How many functions there are.
         stage: The stage.
         state: The run.
         policy: Knows the workers.
     """
 
     def __init__(
-        self, stage: StageInProgress, state: RunState, policy: PlacementPolicy
+        self,
+        functions: int,
+        stage: StageInProgress,
+        state: RunState,
+        policy: PlacementPolicy,
     ) -> None:
-        super().__init__(len(stage.outcomes.missing()), policy, state.store)
+        super().__init__(functions, policy, state.store)
         self._executor, self._steps_to_load = policy.executor, stage.command.steps
         self._start, config = (
             stage.placed.place is Placement.REMOTE,
@@ -200,11 +242,9 @@ class WarmUpCriterion(StopCriterion):
         for loading in self._loading:
             self._executor.end(loading)
 
-    def _should_offload(self, saving: float) -> bool:
-        is_worth_it = self._start or (
-            saving > self._overhead
-            and self.seconds() > _MEASURED_SHARE * self._overhead
-        )
+    def _hands_over(self, saving: float) -> bool:
+        """Return whether the rest is handed over; start workers if that pays."""
+        is_worth_it = self._start or (saving > self._overhead and self._is_measured)
         if is_worth_it and not self.has_started:
             self.has_started = True
             began = time.perf_counter()
@@ -233,3 +273,34 @@ class WarmUpCriterion(StopCriterion):
         for _ in range(max(1, self._speedup.at_once - 1)):
             loading = self._executor.submit(load_payload, message, owner=self._store)
             self._loading.append(loading)
+
+
+def new_criterion(
+    functions: int, stage: StageInProgress, state: RunState, policy: PlacementPolicy
+) -> StopCriterion:
+    if stage.was_warm:
+        return StopCriterion(functions, policy, state.store)
+    return WarmUpCriterion(functions, stage, state, policy)
+
+
+@contextlib.contextmanager
+def deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
+    """Notify of the time of a block in which passes run until a criterion is met."""
+    observers = state.observers
+    with timing(observers, Activity.HERE) as here:
+        try:
+            yield
+        except BaseException:
+            criterion.cancel()
+            raise
+        finally:
+            here.name = reason_of(criterion)
+    if criterion.has_started:
+        observers.workers_started(criterion.start_seconds)
+        with timing(observers, Activity.LOADING):
+            criterion.start_others()
+
+
+def reason_of(criterion: StopCriterion) -> PlacementReason:
+    has_started = criterion.has_started
+    return PlacementReason.STARTING if has_started else PlacementReason.SMALL

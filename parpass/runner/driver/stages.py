@@ -23,7 +23,8 @@ from parpass.errors import (
 )
 from parpass.errors.warning import warn
 from parpass.fork_safety import forks_wait
-from parpass.runner.driver.local import run_pass_by_pass, run_rest, run_until_handover
+from parpass.runner.driver.local import run_rest, run_serially, run_until_handover
+from parpass.runner.driver.pass_by_pass import left_stage, run_serially_until_handover
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.messages import Verdict
@@ -39,7 +40,12 @@ from parpass.runner.placement import (
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.plan.commands import RunStage, StageResult
-from parpass.transform.plan.serial import Suspended, ends_stage, warn_of_unenforced
+from parpass.transform.plan.serial import (
+    KnownResults,
+    Suspended,
+    ends_stage,
+    warn_of_unenforced,
+)
 
 if TYPE_CHECKING:
     from parpass.runner.pool.remote_stage import RemoteStage
@@ -96,7 +102,7 @@ class StageExecutor:
         if state.cache is not None:
             return Suspended(functools.partial(self._run_by_function, command))
         if policy is None:
-            return run_pass_by_pass(state, command, self._why_no_policy)
+            return run_serially(state, command, self._why_no_policy)
         steps, mod = command.steps, command.mod
         budgets = budgets_of(steps, state.context.config)
         is_stored = type(mod) is StoredModule
@@ -106,7 +112,7 @@ class StageExecutor:
         if placed.place is not Placement.LOCAL:
             return Suspended(functools.partial(self._run_by_function, command, placed))
         budgets = budgets[: placed.count]
-        outcome = run_pass_by_pass(state, command, placed.why, budgets)
+        outcome = run_serially(state, command, placed.why, budgets)
         policy.update(placed, command.steps, mod, outcome)
         return outcome
 
@@ -129,6 +135,8 @@ class StageExecutor:
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
             why = await run_until_handover(state, stage, policy)
+            if isinstance(why, KnownResults):
+                return await self._finish_pass_by_pass(stage, policy, why)
             if not stage.outcomes.missing():
                 return await self._finish_here(stage, why)
         return await self._finish_in_workers(stage, policy)
@@ -176,13 +184,26 @@ class StageExecutor:
         state, outcomes = self._state, stage.outcomes
         if outcomes.is_empty and stage.cache is None:
             call = state.backend.call
-            return await call(run_pass_by_pass, state, stage.command, reason)
+            return await call(run_serially, state, stage.command, reason)
         if outcomes.missing():
             warn_of_unenforced(budgets_of(stage.command.steps, state.context.config))
         await run_rest(state, stage, reason)
         while outcomes.invalidate_dependents():
             await run_rest(state, stage, reason)
         return await self._merge_outcomes(stage)
+
+    async def _finish_pass_by_pass(
+        self, stage: StageInProgress, policy: PlacementPolicy, known: KnownResults
+    ) -> StageResult:
+        """Run the passes here one after the other, as long as workers are no faster."""
+        state = self._state
+        result = await run_serially_until_handover(state, stage, policy, known)
+        if result.left is None:
+            return result
+        left = await state.backend.call(left_stage, state, stage, result)
+        rest = await self._finish_in_workers(left, policy)
+        records = [*result.records, *rest.records]
+        return StageResult(rest.mod, records, stage.began, rest.ended)
 
     async def _finish_in_workers(
         self, stage: StageInProgress, policy: PlacementPolicy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.plan.commands import RunStage
+from parpass.transform.plan.serial import Checkpoint
 
 if TYPE_CHECKING:
     from parpass.runner.cache.run_cache import RunCache
@@ -44,17 +45,23 @@ class RunState(msgspec.Struct, frozen=True):
     cache: RunCache | None = None
 
     def walk(
-        self, steps: Sequence[Pass], mod: Any
-    ) -> AbstractContextManager[Callable[[int, Any], object] | None]:
+        self, steps: Sequence[Pass], mod: Any, checkpoint: Checkpoint | None = None
+    ) -> AbstractContextManager[Checkpoint | None]:
         """Return a block with the checkpoint of passes on a whole module here.
 
-        It raises in a run that was abandoned, and notifies observers.
+        It notifies observers, and calls `checkpoint`: by default one that raises in a
+        run that was abandoned.
         """
-        checkpoint = self.store.check_open if self.backend.abandons else None
+        if checkpoint is None and self.backend.abandons:
+            checkpoint = self._check_open
         watching = self.observers.of_functions()
         if watching is None:
             return nullcontext(checkpoint)
         return Walk(watching, steps, list(self.adapter.functions(mod)), checkpoint)
+
+    def _check_open(self, at: int, _function: Any) -> int:
+        self.store.check_open()
+        return at + 1
 
     def load(self, mod: Any) -> Any:
         """Return a module as an object; one in the store is decoded."""

@@ -1,11 +1,12 @@
 """The wire protocol of coordinator and workers, and the outcome of a function.
 
-A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. Of a
-stage, each worker gets a `StageSpec` before its first job, pickled with all that it
-needs (`follow.payload`). Bytes inside of messages are functions, encoded by the adapter
-of the IR, exceptions with their tracebacks, and pickles of what users may have a part
-in. Passes are pickled by cloudpickle, so lambdas, closures and classes of `__main__`
-can be sent.
+A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. In
+the pipe a `Job` comes with the function to call with it, and in place of a result may
+be an error (`worker.main`). Of a stage, each worker gets a `StageSpec` before its first
+job, pickled with all that it needs (`follow.payload`). Bytes inside of messages are
+functions, encoded by the adapter of the IR, exceptions with their tracebacks, and
+pickles of what users may have a part in. Passes are pickled by cloudpickle, so lambdas,
+closures and classes of `__main__` can be sent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
 from parpass.transform.capture.change import AnyChange
 from parpass.transform.capture.emission import Emission
-from parpass.transform.capture.recorder import has_error
+from parpass.transform.capture.recorder import Recorder, has_error
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
@@ -120,6 +121,35 @@ class Effects(msgspec.Struct, frozen=True):
     changes: Sequence[AnyChange] = ()
     result: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        recorder: Recorder,
+        emissions: Sequence[Emission] = (),
+        result: str | None = None,
+    ) -> Effects:
+        """Return what a recorder has, with what was emitted."""
+        return cls(
+            recorder.diagnostics,
+            recorder.counted,
+            emissions,
+            recorder.remarks,
+            recorder.changes,
+            result,
+        )
+
+    def recorder(self) -> Recorder:
+        """Return a recorder that has them, but for what was emitted."""
+        made = Recorder(None)
+        if self.diagnostics:
+            made.diag_ctx.diagnostics.extend(self.diagnostics)
+        if self.counters:
+            made.counters.update(self.counters)
+        made.remarks, made.changes = self.remarks, self.changes
+        return made
+
+
+NO_EFFECTS = Effects()
 
 if TYPE_CHECKING:
     _EffectsByStep: TypeAlias = Mapping[int, Effects]

@@ -241,11 +241,8 @@ class ModuleStore:
             handle.encoded = encoded
         return encoded
 
-    def check_open(self, *_: object) -> None:
-        """Raise `AbandonedError` in a thread that a cancelled run abandoned.
-
-        It serves as a checkpoint, whose arguments it ignores.
-        """
+    def check_open(self) -> None:
+        """Raise `AbandonedError` in a thread that a cancelled run abandoned."""
         if self.has_ended:
             raise AbandonedError
 

@@ -221,14 +221,7 @@ class StageInterpreter:
                 else self._digest(outcome.function)
             )
         if emitted or result is not None or not recorder.is_empty:
-            effects = Effects(
-                recorder.diagnostics,
-                recorder.counted,
-                emitted,
-                recorder.remarks,
-                recorder.changes,
-                result,
-            )
+            effects = Effects.of(recorder, emitted, result)
             outcome.effects = {**outcome.effects, at: effects}
         if outcome.effects or outcome.failure is not None:
             cutoff = outcome.cutoff(cursor.index)

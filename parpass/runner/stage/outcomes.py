@@ -27,6 +27,7 @@ from parpass.errors.failures import attach_others
 from parpass.remark import Remark
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
+    NO_EFFECTS,
     Cutoff,
     Effects,
     FunctionOutcome,
@@ -226,7 +227,6 @@ class StageOutcomes:
         return [at for at, handle in enumerate(self.handles) if handle is None]
 
 
-_NO_EFFECTS = Effects()
 _Notable = Sequence[tuple[int, FunctionOutcome]]  # by index, in module order
 
 
@@ -247,7 +247,7 @@ def merge_records(
             record.function_counters = {
                 outcomes.names[index]: part.counters
                 for index, outcome in notable
-                if (part := outcome.effects.get(at, _NO_EFFECTS)).counters
+                if (part := outcome.effects.get(at, NO_EFFECTS)).counters
             }
     return records
 
@@ -263,8 +263,8 @@ def _merge_step(
     failure: BaseException | None = None
     function: str | None = None
     for index, outcome in notable:
-        part = outcome.effects.get(at, _NO_EFFECTS)
-        if part is not _NO_EFFECTS:
+        part = outcome.effects.get(at, NO_EFFECTS)
+        if part is not NO_EFFECTS:
             # The counts are those before an emission: on the function so far, in the
             # stage from here on.
             before, made = len(diagnostics), len(remarks)

@@ -105,6 +105,22 @@ class StepRecord(msgspec.Struct):
             diag_ctx.render()
 
 
+class LeftStep(msgspec.Struct, frozen=True):
+    """A pass that was left before it had run on all functions.
+
+    Attributes:
+        count: How many functions, from the first on, it has run on.
+        changed: Those of them that it changed, by name.
+        recorders: What it recorded on them, by index; of most, nothing.
+        began: `time.perf_counter()` before the first of them.
+    """
+
+    count: int
+    changed: Mapping[str, Any]
+    recorders: Mapping[int, Recorder]
+    began: float
+
+
 class StageResult(msgspec.Struct, frozen=True):
     """The result of RunStage and RunModulePass.
 
@@ -113,12 +129,14 @@ class StageResult(msgspec.Struct, frozen=True):
         records: The records of the steps that ran: at most up to the first that failed.
         began: `time.perf_counter()` before the first step.
         ended: `time.perf_counter()` after the last step.
+        left: The step after these that was left, for a driver that goes on with it.
     """
 
     mod: Any
     records: Sequence[StepRecord]
     began: float
     ended: float
+    left: LeftStep | None = None
 
 
 class CallHook(msgspec.Struct, frozen=True):

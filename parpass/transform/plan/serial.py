@@ -6,7 +6,7 @@ It defines what a pipeline does; the parallel driver must agree with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ from parpass.transform.plan.commands import (
     Command,
     Emit,
     HandOut,
+    LeftStep,
     NameFunctions,
     Plan,
     Render,
@@ -60,16 +61,59 @@ from parpass.transform.plan.invoke import (
 from parpass.transform.plan.plan import plan
 from parpass.transform.read_only_functions import ReadOnlyFunctions, read_only_view
 
+# Called with the index of a function and itself, before it is run. It returns the index
+# of the next function to be called for; of this one, to leave the pass. It may raise.
+Checkpoint = Callable[[int, Any], int]
+
+KnownResult = tuple[Any, Recorder]
+
+
+class KnownResults(msgspec.Struct, frozen=True):
+    """The results of a stage for some functions, known before it runs on the others.
+
+    Attributes:
+        by_function: For each step the function after it, and what the pass recorded, by
+            the name of the function.
+        by_assumption: The functions whose results hold as long as another one keeps its
+            signature, by the name of that.
+    """
+
+    by_function: dict[str, list[KnownResult]]
+    by_assumption: Mapping[str, Sequence[str]]
+
+    def of_step(self, step: int) -> Mapping[str, KnownResult]:
+        """Return the results of one step."""
+        return {name: results[step] for name, results in self.by_function.items()}
+
+    def drop_outdated(self, adapter: ModuleAdapter, mod: Any, made: Any) -> None:
+        """Drop results whose assumption a step made wrong: those of later steps.
+
+        Args:
+            adapter: Compares signatures.
+            mod: The module before the step.
+            made: The module after it.
+        """
+        if not self.by_assumption:
+            return
+        before, after = adapter.functions(mod), adapter.functions(made)
+        for name, relying in self.by_assumption.items():
+            if before[name] is after[name]:
+                continue
+            if not adapter.keeps_signature(before[name], after[name]):
+                for one in relying:
+                    self.by_function.pop(one, None)
+
 
 def run_stage_serially(
     steps: Sequence[Pass],
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
-    checkpoint: Callable[[int, Any], object] | None = None,
+    checkpoint: Checkpoint | None = None,
     *,
     budgets: Sequence[Budget] | None = None,
     analyses: AnalysisManager | None = None,
+    known: KnownResults | None = None,
 ) -> StageResult:
     """Run function-wise passes one after the other, each on all functions.
 
@@ -77,9 +121,8 @@ def run_stage_serially(
     rendered, so that emissions of the next one come later; the plan then yields the
     rest.
 
-    `checkpoint` is called before each function, with its index and itself, and may
-    raise to end the run. By default `budgets` are those of the passes and the context,
-    and `analyses` are kept for the stage alone.
+    By default `budgets` are those of the passes and the context, and `analyses` are
+    kept for the stage alone. Of functions that are `known` the results are taken.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -92,14 +135,21 @@ def run_stage_serially(
     warn_of_unenforced(budgets)
     # Computed before the bodies run, in which no instruments are visible.
     is_watched = bool(context.instruments) or renderer_is_overridden()
+    left: LeftStep | None = None
     with function_pass_body(), tagging_log_records, analyses:
-        for pass_, budget in zip(steps, budgets, strict=True):
+        for at, (pass_, budget) in enumerate(zip(steps, budgets, strict=True)):
             step = _SerialStep(pass_, budget, mod, context, adapter, analyses)
-            mod, record = step.run(checkpoint)
+            left = step.run(checkpoint, {} if known is None else known.of_step(at))
+            if left is not None:
+                break
+            made, record = step.outcome()
+            if known is not None:
+                known.drop_outdated(adapter, mod, made)
+            mod = made
             records.append(record)
             if is_watched or record.diagnostics or record.failure is not None:
                 break
-    return StageResult(mod, records, began, time.perf_counter())
+    return StageResult(mod, records, began, time.perf_counter(), left)
 
 
 def warn_of_unenforced(budgets: Sequence[Budget]) -> None:
@@ -145,11 +195,15 @@ class _SerialStep:
         self._failed_on: str | None = None
         self._changed: dict[str, Any] = {}
         self._recorders: dict[int, Recorder] = {}
+        # Of the pass; a body sees its own diagnostics only.
+        self._recorder: Recorder
 
     def run(
-        self, checkpoint: Callable[[int, Any], object] | None
-    ) -> tuple[Any, StepRecord]:
-        """Run the pass on the functions in order; return the module and the record."""
+        self,
+        checkpoint: Checkpoint | None,
+        known: Mapping[str, KnownResult],
+    ) -> LeftStep | None:
+        """Run the pass on the functions in order, up to the one at which it is left."""
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
@@ -157,42 +211,48 @@ class _SerialStep:
         view = read_only_view(adapter, self._mod, shown)
         analyses = self._analyses
         analyses.share(self._mod, view)
-        # Of the pass; a body sees its own diagnostics only.
-        recorder = Recorder(view, pass_name)
+        self._recorder = recorder = Recorder(view, pass_name)
+        stop = len(functions) if checkpoint is None else 0
         for at, (name, function) in enumerate(functions.items()):
-            if checkpoint is not None:
-                checkpoint(at, function)
-            result, own = function, Recorder(view, pass_name, analyses)
-            own.diagnostics_before = len(recorder.diagnostics)
-            if recorder.remarks:
+            result = function
+            if name in known:
+                result, own = known[name]
+            else:
+                if at >= stop and checkpoint is not None:
+                    stop = checkpoint(at, function)
+                    if stop == at:
+                        return LeftStep(at, self._changed, self._recorders, self._began)
+                own = Recorder(view, pass_name, analyses)
+                own.diagnostics_before = len(recorder.diagnostics)
                 own.remarks_before = len(recorder.remarks)
-            try:
-                if not applies_to(pass_, function, adapter):
-                    continue
-                with recording(own):
-                    result = transform_function(
-                        pass_, name, function, view, context, adapter, budget
-                    )
-            except BaseException as error:  # noqa: BLE001 -- raised by the plan
-                self._failure, self._failed_on = error, name
-            if own.diagnostics or own.counted or own.remarks or own.changes:
-                self._recorders[at] = own
-                recorder.take_over(own)
+                try:
+                    if not applies_to(pass_, function, adapter):
+                        continue
+                    with recording(own):
+                        result = transform_function(
+                            pass_, name, function, view, context, adapter, budget
+                        )
+                except BaseException as error:  # noqa: BLE001 -- raised by the plan
+                    self._failure, self._failed_on = error, name
+            if not own.is_empty:
+                self._note(at, name, own)
             if self._failure is not None:
                 extend_error(self._failure, own.diagnostics, recorder.diagnostics)
                 break
-            if (
-                self._failed_on is None
-                and own.diagnostics
-                and has_error(own.diagnostics)
-            ):
-                self._failed_on = name
             if result is not function:
                 self._changed[name] = result
-        return self._outcome(recorder)
+        return None
 
-    def _outcome(self, recorder: Recorder) -> tuple[Any, StepRecord]:
-        began, failed_on = self._began, self._failed_on
+    def _note(self, at: int, name: str, own: Recorder) -> None:
+        """Add to the record of the pass what it recorded on a function."""
+        self._recorders[at] = own
+        self._recorder.take_over(own)
+        if self._failed_on is None and has_error(own.diagnostics):
+            self._failed_on = name
+
+    def outcome(self) -> tuple[Any, StepRecord]:
+        """Return the module and the record."""
+        began, failed_on, recorder = self._began, self._failed_on, self._recorder
         record = StepRecord.of(recorder, began, self._failure, failed_on)
         if record.counters and self._context.function_statistics is not None:
             names = list(self._adapter.functions(self._mod))

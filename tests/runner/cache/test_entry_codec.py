@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from parpass.diagnostic import Diagnostic, Span
 from parpass.remark import Remark, RemarkKind
@@ -46,10 +45,11 @@ class Value:
         return memoryview(bytes(self.nbytes))
 
 
+CODEC = Codec()
 BOUND = BoundObjects({})
 REF = weakref.ref(BOUND)
 SPAN = Span("text", 1, 2, 3, 4)
-ENTRIES = [
+ENTRIES = (
     CacheEntry(
         (((ReadKind.SIGNATURE, "f"), b"digest"), ((ReadKind.NAMES, ""), b"")),
         b"fn of bytes",
@@ -67,43 +67,53 @@ ENTRIES = [
         },
         ("f", "g"),
         True,
-        digest_of(b"fn of bytes"),
     ),
     CacheEntry((), None, REF, {}, None),
-]
+)
 
 
 def data_of(*entries: CacheEntry, large_bytes: int = 100) -> bytes:
-    found = encode_entries(entries, Codec(), large_bytes)
+    found = encode_entries(entries, CODEC, large_bytes)
     assert found is not None
     return found
 
 
+def decoded(
+    encoded: bytes, codec: Codec | None = CODEC
+) -> tuple[tuple[CacheEntry, ...], list[tuple[Any, bytes]]]:
+    """Return the results, and the functions that are said to have a digest."""
+    noted: list[tuple[Any, bytes]] = []
+
+    def note(function: Any, digest: bytes) -> None:
+        noted.append((function, digest))
+
+    return decode_entries(encoded, codec, REF, note), noted
+
+
 def test_results_come_back():
-    assert decode_entries(data_of(*ENTRIES), Codec(), REF) == ENTRIES
+    assert decoded(data_of(*ENTRIES))[0] == ENTRIES
 
 
 def test_the_digest_is_that_of_the_bytes_unless_large_values_are_digested_apart():
-    without = replace(ENTRIES[0], content=None)
-    assert decode_entries(data_of(without), Codec(), REF) == ENTRIES[:1]
-    apart = decode_entries(data_of(ENTRIES[0], large_bytes=11), Codec(), REF)
-    assert apart == [without]
+    _, noted = decoded(data_of(*ENTRIES))
+    assert noted == [(b"fn of bytes", digest_of(b"fn of bytes"))]
+    assert decoded(data_of(*ENTRIES, large_bytes=11)) == (ENTRIES, [])
 
 
 def test_without_a_codec_only_what_has_no_function_is_written():
     found = encode_entries(ENTRIES, None, 100)
     assert found is not None
-    assert decode_entries(found, None, REF) == ENTRIES[1:]
+    assert decoded(found, None) == (ENTRIES[1:], [])
     assert encode_entries(ENTRIES[:1], None, 100) is None
-    assert decode_entries(data_of(*ENTRIES), None, REF) == []
+    assert decoded(data_of(*ENTRIES), None) == ((), [])
 
 
 @given(st.data())
 @examples(10)
 def test_damaged_results_are_none_or_whole_ones(data: st.DataObject):
-    found = decode_entries(data.draw(damages(data_of(*ENTRIES))), Codec(), REF)
+    found, _ = decoded(data.draw(damages(data_of(*ENTRIES))))
     for entry in found:
         if entry.result is not None:
             assert entry.result.startswith(b"fn")
     if found:
-        assert len(decode_entries(data_of(*found), Codec(), REF)) == len(found)
+        assert len(decoded(data_of(*found))[0]) == len(found)

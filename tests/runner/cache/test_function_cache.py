@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from parpass.errors import ArgumentError, CacheMismatchWarning
+from parpass.object_store import ObjectStore
 from parpass.runner import (
     FunctionCache,
     Runner,
@@ -525,6 +526,37 @@ def test_results_of_a_stage_lie_side_by_side_on_disk(tmp_path: Path):
     for stage in stages:
         first = min(map(keys.index, stage))
         assert {*keys[first : first + 20]} == stage
+
+
+class _Generous:
+    """A layer that gives all that it has, whatever it is asked for."""
+
+    is_writable = True
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+
+    def get(self, keys: Iterable[str]) -> Mapping[str, bytes]:
+        return self.objects
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        self.objects.update(objects)
+
+    def renew_patience(self) -> None:
+        """It waits for nothing."""
+
+
+def test_of_a_layer_that_gives_more_only_what_is_asked_for_is_taken(tmp_path: Path):
+    layer = _Generous()
+    for folder, mod, counts in (
+        (None, program(1, 2), (0, 2)),
+        (tmp_path, program(1), (1, 0)),
+    ):
+        cache = FunctionCache(folder, lower=[layer])
+        with open_runner(workers=0, cache=cache) as runner:
+            assert run(runner, mod, Add(0)) == counts
+    assert len(layer.objects) == 2
+    assert ObjectStore(tmp_path).state().size.objects == 1
 
 
 @pytest.mark.parametrize("wrong", [True, "", "http://a", 3])

@@ -35,15 +35,12 @@ class Memory:
 
 def fetched(layers: Layers, keys: str, refused: bytes = b"") -> dict[str, bytes]:
     """Return what layers give for keys of a letter, but what is refused."""
-    found: dict[str, bytes] = {}
-
-    def accept(key: str, data: bytes) -> bool:
-        if data == refused:
-            return False
-        found[key] = data
-        return True
-
-    layers.fetch(keys, accept)
+    found, missing = dict[str, bytes](), dict.fromkeys(keys)
+    for some in layers.search(missing):
+        taken = {key: data for key, data in some.items() if data != refused}
+        found |= taken
+        for key in taken:
+            del missing[key]
     return found
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
 
 from parpass.runner.cache.value_digest import digest_of_value
 
@@ -50,3 +53,16 @@ def test_names_that_differ_have_digests_that_differ():
         return str, bytes
 
     assert digest_of_value(numbers) != digest_of_value(texts)
+
+
+def test_no_name_runs_into_the_next(monkeypatch: pytest.MonkeyPatch):
+    def named(module: str, name: str) -> type:
+        made = type("Named", (), {"__module__": module, "__qualname__": name})
+        found = ModuleType(module)
+        setattr(found, name, made)
+        monkeypatch.setitem(sys.modules, module, found)
+        return made
+
+    one, other = named("digested\0a", "b"), named("digested", "a\0b")
+    assert digest_of_value(one) == digest_of_value(one)
+    assert digest_of_value(one) != digest_of_value(other)

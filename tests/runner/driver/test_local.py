@@ -34,7 +34,7 @@ from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
-from parpass.runner.driver.probe import StopCriterion
+from parpass.runner.driver.probe import Look, StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -53,12 +53,14 @@ from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.plan.commands import RunStage
 from tests.runner.driver.retyping import HangOnInt, NoteRuns, Swap, ToInt
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
+from tests.support.runner.probing import settling
 from tests.support.toy.ending import EndAtStart
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.kinds import SizelessProgram
+from tests.support.toy.passes import Add, FailOn
 from tests.support.toy.pipelines import Seen, see
-from tests.support.toy.signed_ir import SignedProgram, stated
+from tests.support.toy.signed_ir import Change, SignedProgram, stated
 from tests.support.toy.talking import LOGGER, NumberWarning, listening
 
 KIND = relay.TensorType((2,), "float32")
@@ -96,6 +98,77 @@ def test_callers_get_the_types_that_their_callees_came_to_have(
     assert_structural_equal(parallel, serial)
     for name in serial.functions_by_name:
         assert parallel[name].checked_type == serial[name].checked_type
+
+
+class AppendStated(FunctionPass):
+    """Appends to the first function what the last one states."""
+
+    pass_info = PassInfo(0, "AppendStated")
+
+    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
+        if ctx.function_name != "f0":
+            return func
+        return func.with_values((*func.values, stated(mod, "f4")))
+
+
+@pytest.mark.parametrize("changing", [[], ["f0"], ["f4"], ["f1", "f4"]])
+def test_a_function_that_ran_first_sees_what_others_state_as_passes_go_on_with_them(
+    changing: list[str], runner: Runner
+) -> None:
+    mod = SignedProgram({f"f{at}": Fn((at,)) for at in range(5)})
+    passes = [
+        AppendStated(),
+        Change(changing),
+        AppendStated(),
+        Change(changing),
+        AppendStated(),
+    ]
+    serial = Sequential(passes)(mod)
+    with settling(1):
+        parallel = runner.run_sync(mod, passes, context=PassContext(config=HERE))
+    assert values_of(parallel) == values_of(serial)
+
+
+class Listing(FunctionPass):
+    """Takes down on which values it is called."""
+
+    def __init__(self, name: str, calls: list[tuple[str, int]]) -> None:
+        self.pass_info = PassInfo(0, name)
+        self.calls = calls
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.calls.append((self.info.name, func.values[0]))
+        return func
+
+
+def test_passes_that_go_on_one_after_the_other_run_once_on_each_function(
+    runner: Runner,
+) -> None:
+    calls: list[tuple[str, int]] = []
+    passes = [Listing("first", calls), Listing("second", calls)]
+    with settling(2):
+        runner.run_sync(program(*range(5)), passes, context=PassContext(config=HERE))
+    begun_with = [(name, at) for at in range(2) for name in ("first", "second")]
+    assert calls == [
+        *begun_with,
+        *[(name, at) for name in ("first", "second") for at in range(2, 5)],
+    ]
+
+
+@pytest.mark.slow
+def test_an_error_of_a_function_that_ran_first_is_raised_before_others_run(
+    runner: Runner,
+) -> None:
+    # Of the second pass; in the first one the last function raises.
+    passes = [FailOn(4), Add(1), FailOn(1)]
+    root, mod, settings = Sequential(passes), program(*range(5)), {"config": HERE}
+
+    def in_parallel(root: Pass, mod: Any) -> Any:
+        return runner.run_sync(mod, root)
+
+    serial = see(root, mod, settings=settings)
+    with settling(1):
+        assert see(root, mod, run=in_parallel, settings=settings) == serial
 
 
 @pytest.mark.slow
@@ -262,8 +335,8 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over():
     ending.store = state.store
 
     class AllTogether(StopCriterion):
-        def __call__(self, at: int, held: FunctionHandle) -> int:
-            return 6
+        def look(self, at: int, held: FunctionHandle) -> Look:
+            return Look(6)
 
     policy: Any = SimpleNamespace(dispatch_overhead=float)
     with pytest.raises(AbandonedError):

@@ -11,6 +11,7 @@ import pytest
 from parpass.runner import cost_model
 from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
+from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
 from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
 from parpass.runner.ipc.module_store import FunctionHandle
 
@@ -44,12 +45,11 @@ class StartsWorkers(WarmUpCriterion):
     def __init__(self, functions: int, policy: Any, store: Any) -> None:
         command = SimpleNamespace(steps=[])
         placed = SimpleNamespace(place=None)
-        outcomes = SimpleNamespace(missing=lambda: range(functions))
-        about = {"command": command, "placed": placed, "outcomes": outcomes}
+        about = {"command": command, "placed": placed}
         context = SimpleNamespace(config={})
         stage: Any = SimpleNamespace(**about)
         state: Any = SimpleNamespace(context=context, store=store)
-        super().__init__(stage, state, policy)
+        super().__init__(functions, stage, state, policy)
 
     def _start_workers(self) -> None:
         raise NotImplementedError
@@ -69,11 +69,36 @@ def handed_over(
     criterion = kind(len(costs), *about)
     at = 0
     while at < len(costs):
-        count = criterion(at, FunctionHandle(GIANT if at in giants else 1))
+        held = FunctionHandle(GIANT if at in giants else 1)
+        count = criterion.look(at, held).count
         if not count:
             return at
         now += sum(costs[at : at + count])
         at += count
+    return None
+
+
+def left_at(
+    costs: Sequence[Sequence[float]], monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, int] | None:
+    """Return at which pass and function workers get the rest, of passes that go on.
+
+    `costs` has the seconds of each pass on each function.
+    """
+    now = 0.0
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
+    monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
+    functions = len(costs[0])
+    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
+    checkpoint = PassByPassCheckpoint(StopCriterion(functions, *about), functions)
+    for step, seconds in enumerate(costs):
+        at = 0
+        while at < functions:
+            stop = checkpoint(at, 1)
+            if stop == at:
+                return step, at
+            now += sum(seconds[at:stop])
+            at = stop
     return None
 
 
@@ -128,3 +153,36 @@ def test_the_first_functions_which_load_what_others_use_start_no_workers(
     started = handed_over([*first, *[HEAVY] * 500], monkeypatch, StartsWorkers)
     assert started is not None
     assert started < 8
+
+
+def test_a_pass_that_goes_on_alone_is_left_where_it_turns_out_to_be_heavy(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    light = [LIGHT] * 200
+    assert left_at([light] * 3, monkeypatch) is None
+    found = left_at([light, [*light[:100], *[HEAVY] * 100], light], monkeypatch)
+    assert found is not None
+    step, function = found
+    assert step == 1
+    assert 100 < function < 116
+
+
+def test_passes_go_on_one_after_the_other_once_functions_are_known_to_be_light(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    now = 0.0
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
+    monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
+    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
+    # Workers would save nearly enough on so many of the second ones.
+    for cost, settled_at in [(LIGHT, 16), (TO_WIN / 200, None)]:
+        criterion = StopCriterion(360, *about)
+        settled = None
+        for at in range(20):
+            look = criterion.look(at, FunctionHandle(1))
+            assert look.count
+            if look.is_small:
+                settled = at
+                break
+            now += cost
+        assert settled == settled_at

@@ -1,4 +1,4 @@
-"""Probes that run functions together at once, as they do with many brief ones."""
+"""Probes that decide at once what they decide after many functions elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Generator
 from unittest.mock import patch
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver import probe
+from parpass.runner.driver import pass_by_pass, probe
+from parpass.runner.ipc.module_store import FunctionHandle
+from parpass.transform.plan import serial
 
 
 @contextlib.contextmanager
@@ -22,4 +24,37 @@ def probing_together(batch: int = 16) -> Generator[None]:
     )
     of_unknown_cost = patch.object(type(COST_MODEL), "of", return_value=None)
     with together, of_unknown_cost:
+        yield
+
+
+@contextlib.contextmanager
+def settling(after: int, leaving: tuple[int, int] | None = None) -> Generator[None]:
+    """Have probed stages go on pass by pass after so many functions.
+
+    A renderer that is overridden, as one that tests have, does not keep them from it.
+
+    Args:
+        after: How many functions all passes run on before.
+        leaving: The pass, of those that go on, and the function, of those that they go
+            on with, at which the rest is handed over; None if it never is.
+    """
+    begin = probe.StopCriterion.begin
+    passes: dict[probe.StopCriterion, int] = {}
+
+    def begun(self: probe.StopCriterion, functions: int) -> None:
+        begin(self, functions)
+        passes[self] = passes.get(self, -2) + 1
+
+    def look(self: probe.StopCriterion, at: int, held: FunctionHandle) -> probe.Look:
+        del held
+        if passes[self] < 0:  # all passes on a function
+            return probe.Look(1, is_small=at >= after)
+        return probe.Look(int((passes[self], at) != leaving))
+
+    with (
+        patch.multiple(probe.StopCriterion, begin=begun, look=look),
+        patch.object(type(COST_MODEL), "of", return_value=None),
+        patch.object(pass_by_pass, "renderer_is_overridden", return_value=False),
+        patch.object(serial, "renderer_is_overridden", return_value=False),
+    ):
         yield

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parpass import object_pruning, object_store
+from parpass import object_rows, object_store
 from parpass.object_store import ObjectStore
 
 
@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Give the clock of the store, which drops in small chunks."""
     clock = Clock()
     monkeypatch.setattr(object_store, "time", clock)
-    monkeypatch.setattr(object_pruning, "_CHUNK_OBJECTS", 3)
+    monkeypatch.setattr(object_rows, "_CHUNK_OBJECTS", 3)
     return clock
 
 

@@ -1,0 +1,197 @@
+"""A probed stage that goes on pass by pass, as its functions are small work.
+
+The first functions have been through all passes by then. The serial driver takes their
+results, and runs the passes on the others, one after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from parpass.diagnostic import renderer_is_overridden
+from parpass.runner.cost_model import COST_MODEL
+from parpass.runner.driver.probe import StopCriterion, deciding, new_criterion
+from parpass.runner.driver.state import RunState, StageInProgress
+from parpass.runner.ipc.messages import (
+    ANY_FUNCTION,
+    NO_EFFECTS,
+    Effects,
+    FunctionOutcome,
+)
+from parpass.runner.ipc.module_store import FunctionHandle
+from parpass.runner.placement import PlacementPolicy
+from parpass.runner.stage.interpreter import FunctionCursor
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.plan.commands import RunStage, StageResult
+from parpass.transform.plan.serial import (
+    KnownResult,
+    KnownResults,
+    ends_stage,
+    run_stage_serially,
+)
+
+
+def may_go_on_serially(state: RunState, stage: StageInProgress) -> bool:
+    """Return whether a stage may be continued pass by pass.
+
+    Not if something is kept of each function, nor if the serial driver ends a stage
+    after each pass.
+    """
+    context = state.context
+    return stage.outcomes.is_empty and not (
+        state.cache is not None
+        or context.change_watch is not None
+        or context.instruments
+        or renderer_is_overridden()
+    )
+
+
+class KeptResults:
+    """Functions after each pass of a stage, by name, in module order."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, list[Any]] = {}
+
+    def add(self, cursor: FunctionCursor) -> None:
+        """Add a function, after a pass."""
+        made = self._functions.setdefault(cursor.name, [])
+        made.append(cursor.outcome.function)
+
+    def known(self, outcomes: StageOutcomes) -> KnownResults | None:
+        """Return the results of the functions so far, None if they cannot be taken.
+
+        They cannot if a pass failed or emitted something, or if it is not known on
+        which assumptions they rest.
+        """
+        by_function: dict[str, list[KnownResult]] = {}
+        relying: dict[str, list[str]] = {}
+        for at, (name, functions) in enumerate(self._functions.items()):
+            effects, dependencies = (
+                outcomes.effects_of(at),
+                outcomes.dependencies_of(at),
+            )
+            has_emitted = any(one.emissions for one in effects.values())
+            is_known = outcomes.is_complete(at) and ANY_FUNCTION not in dependencies
+            if has_emitted or not is_known:
+                return None
+            by_function[name] = [
+                (function, effects.get(step, NO_EFFECTS).recorder())
+                for step, function in enumerate(functions)
+            ]
+            for other in dependencies:
+                relying.setdefault(outcomes.names[other], []).append(name)
+        return KnownResults(by_function, relying)
+
+
+class PassByPassCheckpoint:
+    """Has a criterion look while passes run one after the other, at each anew.
+
+    It leaves a pass where the criterion would hand over the rest.
+
+    Args:
+        criterion: The criterion.
+        functions: How many functions the module has.
+
+    Attributes:
+        nodes: The nodes of the functions of all passes so far, about.
+    """
+
+    def __init__(self, criterion: StopCriterion, functions: int) -> None:
+        self._criterion, self._functions = criterion, functions
+        self._first, self._last = (
+            0,
+            functions,
+        )  # functions at which it looked, of a pass
+        self.nodes = 0
+
+    def __call__(self, at: int, function: Any) -> int:
+        """Return the index of the next function to look at; `at` to leave the pass."""
+        criterion = self._criterion
+        if at <= self._last:
+            criterion.begin(self._functions - at)
+            self._first = at
+        self._last, before = at, criterion.nodes
+        count = criterion.look(at - self._first, FunctionHandle(function)).count
+        self.nodes += criterion.nodes - before
+        return at + count
+
+
+async def run_serially_until_handover(
+    state: RunState,
+    stage: StageInProgress,
+    policy: PlacementPolicy,
+    known: KnownResults,
+) -> StageResult:
+    """Run passes one after the other until workers would be faster with one of them.
+
+    Of functions with an outcome the results are `known`.
+    """
+    steps, seconds = stage.command.steps, stage.outcomes.step_seconds
+    functions, began = len(stage.outcomes.names), time.perf_counter()
+    criterion = new_criterion(functions, stage, state, policy)
+    checkpoint = PassByPassCheckpoint(criterion, functions)
+
+    def run() -> StageResult:
+        mod = state.load(stage.command.mod)
+        with state.walk(steps, mod, checkpoint) as walk:
+            return run_stage_serially(
+                steps,
+                mod,
+                state.context,
+                state.adapter,
+                walk,
+                analyses=state.analyses,
+                known=known,
+            )
+
+    with deciding(state, criterion):
+        result = await state.backend.call(run)
+    records = result.records
+    for record, spent in zip(records, seconds, strict=False):
+        record.seconds += spent
+    if records:
+        state.observers.stage_ended(records, None)
+        nodes = checkpoint.nodes / len(records)
+        if not ends_stage(records[-1]):
+            COST_MODEL.update(steps, [record.seconds for record in records], nodes)
+        if not criterion.has_started:
+            spent = time.perf_counter() - began
+            policy.add_missed_saving(spent, nodes, functions)
+    return msgspec.structs.replace(result, began=stage.began)
+
+
+def left_stage(
+    state: RunState, stage: StageInProgress, result: StageResult
+) -> StageInProgress:
+    """Return the stage of the one pass that was left, with its outcomes so far."""
+    left, at = result.left, len(result.records)
+    assert left is not None
+    module = state.store.wrap(result.mod)
+    outcomes = StageOutcomes(list(module.handles), 1)
+    seconds = ((time.perf_counter() - left.began) / max(1, left.count),)
+    for index, (name, held) in enumerate(islice(module.handles.items(), left.count)):
+        if name in left.changed:
+            held = FunctionHandle(left.changed[name])
+        outcome = FunctionOutcome(held.function, seconds)
+        own = left.recorders.get(index)
+        if own is not None:  # what the pass emitted has been emitted
+            outcome.effects = {0: Effects.of(own)}
+        outcomes.put(index, held, outcome)
+    command = RunStage(
+        stage.command.steps[at : at + 1],
+        result.mod,
+        wanted=False,
+        done=stage.command.done + at,
+    )
+    state.observers.stage_began(command.steps, outcomes.names, outcomes)
+    return msgspec.structs.replace(
+        stage,
+        command=command,
+        module=module,
+        outcomes=outcomes,
+        placed=msgspec.structs.replace(stage.placed, count=1, estimate=None),
+    )
