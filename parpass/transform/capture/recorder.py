@@ -9,7 +9,7 @@ from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import AnyChange
 
 _in_function_pass: ContextVar[bool] = ContextVar(
     "parpass_in_function_pass", default=False
@@ -61,7 +61,7 @@ class Recorder:
         self.diagnostics_before = 0
         self.remarks: Sequence[Remark] = ()
         self.remarks_before = 0
-        self.changes: Sequence[FunctionChange] = ()
+        self.changes: Sequence[AnyChange] = ()
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -116,7 +116,9 @@ class Recorder:
         if other.remarks:
             self.add_remarks(other.remarks)
         if other.changes:
-            self.changes = [*self.changes, *other.changes]
+            if not isinstance(self.changes, list):
+                self.changes = []
+            self.changes.extend(other.changes)
         if other.counted:
             self.counters.update(other.counted)
 

@@ -229,6 +229,7 @@ class _Interpreter:
         if record.changes and record.failure is None and self.instrumented:
             of = -1 if event.restores is None else -2
             self.instrumentor.opened[of].add_changes(record.changes)
+            record.changes = ()  # the record may be kept, and they have functions
         if not (
             record.diagnostics
             or record.counters
