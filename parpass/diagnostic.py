@@ -60,12 +60,26 @@ class DiagnosticLevel(enum.IntEnum):
     HELP = 50
 
 
-class Diagnostic(msgspec.Struct, frozen=True):
-    """One message on one span; `span` is None if the place is unknown."""
+class SkippedPass(msgspec.Struct, frozen=True, gc=False):
+    """A pass that was skipped on a function, by `on_failure="skip"`, and why."""
+
+    pass_name: str
+    function: str
+    reason: str
+
+
+class Diagnostic(
+    msgspec.Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """One message on one span; `span` is None if the place is unknown.
+
+    `skipped` is what it is about, if parpass emitted it for a skipped pass, else None.
+    """
 
     level: DiagnosticLevel
     span: Span | None
     message: str
+    skipped: SkippedPass | None = None
 
     @classmethod
     def bug(cls, span: Span | None, message: str) -> Diagnostic:

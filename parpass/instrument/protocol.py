@@ -108,8 +108,9 @@ class PassInstrument:
 
         Called before `run_after_pass`. The changes of a pass include those of the
         restoring pass that runs after it. Workers compare and print, so watching adds
-        no barrier. A pass that fails has no changes. If no instrument of a context
-        overrides this hook, nothing is compared.
+        no barrier. The text of a function that cannot be printed is the reason. A pass
+        that fails has no changes. If no instrument of a context overrides this hook,
+        nothing is compared.
         """
 
     def __str__(self) -> str:

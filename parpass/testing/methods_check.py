@@ -18,10 +18,10 @@ from parpass.transform.checked_adapter import (
     adapter_name,
     for_run,
     note_method,
-    take_violations,
     unchecked,
 )
 from parpass.transform.function_copies import attaches_functions, own_module
+from parpass.transform.violations import collecting_violations
 
 
 class _Rule(NamedTuple):
@@ -79,16 +79,17 @@ def check_methods(mod: Any) -> None:
         adapter.is_skipped(function)
         _checked_result(adapter, "faults", function, mod)
         _checked_result(adapter, "difference", function, function)
-        small = adapter.size(function, 1)
-        adapter.size(function, 1_000_000)
+        with collecting_violations() as violations:
+            small = adapter.size(function, 1)
+            adapter.size(function, 1_000_000)
+            adapter.signature(function)
+            is_kept = adapter.keeps_signature(function, function)
+        for violation in violations.values():
+            raise violation
         expected = f"at most the limit of 1 for function '{name}'"
         expect(adapter, "size", expected, small, small <= 1)
-        adapter.signature(function)
-        is_kept = adapter.keeps_signature(function, function)
         expected = f"True for function '{name}' and itself"
         expect(adapter, "keeps_signature", expected, is_kept, is_kept)
-    for violation in take_violations(adapter):
-        raise violation
     programs = _checked_result(adapter, "programs", mod)
     for method in ("astext", "module_size"):
         _checked_result(adapter, method, mod, of=programs)

@@ -22,7 +22,7 @@ from typing import Any, Self, TextIO
 
 import msgspec
 
-from parpass.diagnostic import Diagnostic
+from parpass.diagnostic import Diagnostic, DiagnosticLevel, SkippedPass
 from parpass.errors import (
     ArgumentError,
     DiagnosticError,
@@ -194,30 +194,24 @@ def _all_of(blocks: Iterable[AbstractContextManager[None]]) -> Generator[None]:
 
 
 def skip_diagnostic(pass_name: str, function: str, reason: str) -> Diagnostic:
-    before, after = _skipped(pass_name)
-    return Diagnostic.warning(None, f"{before}{function}{after}{reason}")
+    return Diagnostic(
+        DiagnosticLevel.WARNING,
+        None,
+        f"pass '{pass_name}' was skipped on function '{function}', which stays as it "
+        f"was: {reason}",
+        SkippedPass(pass_name, function, reason),
+    )
 
 
 def skip_reasons(diagnostics: Iterable[Diagnostic], pass_name: str) -> dict[str, str]:
     """Return why a pass was skipped, by the functions that it left unchanged.
 
     Args:
-        diagnostics: The diagnostics of a run; `skip_diagnostic` made the relevant ones.
+        diagnostics: The diagnostics of a run.
         pass_name: The pass.
     """
-    before, after = _skipped(pass_name)
-    reasons: dict[str, str] = {}
-    for one in diagnostics:
-        if one.message.startswith(before):
-            function, _, reason = one.message.removeprefix(before).partition(after)
-            reasons[function] = reason
-    return reasons
-
-
-def _skipped(pass_name: str) -> tuple[str, str]:
-    """Return what a skip's message has before the function, and behind it."""
-    before = f"pass '{pass_name}' was skipped on function '"
-    return before, "', which stays as it was: "
+    skips = [one.skipped for one in diagnostics if one.skipped is not None]
+    return {one.function: one.reason for one in skips if one.pass_name == pass_name}
 
 
 def failure_reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ a note that names the method. The results of the other methods are checked by th
 
 Only parallel runs call `size`, `signature`, `keeps_signature` and `discard`, and no
 result depends on them. If one of these advisory methods fails, the run still has the
-serial run's result, and warns of each method once, at its end. Workers send their
+serial run's result, and warns of each method once, at its end. Workers send such
 violations to the coordinator.
 
 An adapter without a codec gets one here, which knows the modules of its run.
@@ -19,7 +19,6 @@ An adapter without a codec gets one here, which knows the modules of its run.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
@@ -31,7 +30,6 @@ from typing import Any, TypeVar, cast
 from parpass.errors import AdapterError, ArgumentError, ParpassError
 from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
-from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import (
     FoundMutability,
     ModuleAdapter,
@@ -39,9 +37,16 @@ from parpass.transform.adapter import (
     keep_inline,
     own_copy,
 )
+from parpass.transform.capture.recorder import (
+    start_body,
+    start_recording,
+    stop_body,
+    stop_recording,
+)
 from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
+from parpass.transform.violations import note_violations
 
 _MAX_CACHED = 64  # adapters
 
@@ -50,8 +55,6 @@ FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
 _BOOL = "True or False"
 _NO_RETURN = "is a 'return' missing?"
-
-_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
@@ -69,7 +72,6 @@ class CheckedAdapter:
     Attributes:
         unchecked: The adapter.
         stated: The values of its attributes when this was made.
-        violations: The first error of each advisory method that failed, by method.
 
     Raises:
         ArgumentError: `adapter` is not an adapter.
@@ -80,7 +82,6 @@ class CheckedAdapter:
         check_attributes(adapter)
         self.unchecked = adapter
         self.stated = _stated(adapter)
-        self.violations: dict[str, AdapterError] = {}
         # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
@@ -131,24 +132,26 @@ class CheckedAdapter:
         return self._module("read_only", mod, functions, reader)
 
     def encode_shell(self, mod: Any) -> bytes:
-        method = "encode_shell"
-        return self._bytes(method, self._call(method, mod))
+        method, encode = "encode_shell", self.unchecked.encode_shell
+        return self._bytes(method, self.apart(method, encode, mod))
 
     def decode_shell(self, encoded: bytes) -> Any:
-        return self._module("decode_shell", encoded)
+        method, decode = "decode_shell", self.unchecked.decode_shell
+        made = self.apart(method, decode, encoded)
+        if not self.is_module(made):
+            raise self._error(method, _MODULE, made)
+        return self._noted_module(made)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
         self.check_function(function)
         method, encode = "encode_function", self._codec.encode_function
-        return self._bytes(method, self._noted(method, encode, function, blob_sink))
+        return self._bytes(method, self.apart(method, encode, function, blob_sink))
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
         method, decode = "decode_function", self._codec.decode_function
-        return self._function(
-            method, self._noted(method, decode, encoded, sources, mod)
-        )
+        return self._function(method, self.apart(method, decode, encoded, sources, mod))
 
     def is_function(self, value: Any) -> bool:
         return self._bool("is_function", value)
@@ -264,6 +267,21 @@ class CheckedAdapter:
             note_method(error, self.unchecked, method)
             raise
 
+    def apart(self, method: str, call: Callable[..., Any], *args: Any) -> Any:
+        """Call the codec, which a serial run neither calls nor sees anything of.
+
+        Pipelines in it are nested ones, and what they emit is dropped.
+        """
+        body, recorder = start_body(True), start_recording(None)
+        try:
+            return call(*args)
+        except Exception as error:
+            note_method(error, self.unchecked, method)
+            raise
+        finally:
+            stop_recording(recorder)
+            stop_body(body)
+
     def _advice(
         self,
         method: str,
@@ -284,7 +302,7 @@ class CheckedAdapter:
                 return result
         fault = function_fault(cast("ModuleAdapter", self), args[0])
         violation = fault or self._error(method, expected, result)
-        self.violations.setdefault(violation.method, violation)
+        note_violations([violation])
         return substitute
 
     # This one, and the next, are called for each function and pass.
@@ -310,17 +328,19 @@ class CheckedAdapter:
     def _module(self, method: str, *args: Any) -> Any:
         """Return the module that a method makes, or a mapping of functions to read."""
         # The base class implements some methods by another one, which is then named.
-        is_own = method == "decode_shell" or overrides(self.unchecked, method)
-        reported = method if is_own else "with_functions"
+        reported = method if overrides(self.unchecked, method) else "with_functions"
         made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
-        if not self.is_module(made):
-            # Functions to read, where a dict is a module.
-            can_be_read = method != "decode_shell" and self.is_module({})
-            if not (can_be_read and isinstance(made, Mapping)):
-                raise self._error(reported, _MODULE, cast("object", made))
+        is_right = self.is_module(made)
+        if not is_right and isinstance(made, Mapping):
+            is_right = self.is_module({})  # functions to read, where a dict is a module
+        if not is_right:
+            raise self._error(reported, _MODULE, cast("object", made))
+        return self._noted_module(made)
+
+    def _noted_module(self, mod: Any) -> Any:
         if self._members is not None:
-            self._members.note(made)
-        return cast("Any", made)
+            self._members.note(mod)
+        return mod
 
     def _function(self, method: str, found: Any) -> Any:
         if self.is_function(found):
@@ -365,7 +385,7 @@ class _BatchAdapter(CheckedAdapter):
         decode = self._batches.open_decoder(encoded, sources, mod)
         is_own = self._batches is not self._members
         method = "open_decoder" if is_own else "decode_function"
-        return lambda: self._function(method, self._noted(method, decode))
+        return lambda: self._function(method, self.apart(method, decode))
 
 
 class _CheckedEncoder:
@@ -382,7 +402,7 @@ class _CheckedEncoder:
 
     def __call__(self, function: Any) -> bytes | None:
         self._adapter.check_function(function)
-        found: object = self._encode(function)
+        found = self._adapter.apart("open_encoder", self._encode, function)
         if found is None or type(found) is bytes:
             return found
         name = adapter_name(self._adapter.unchecked)
@@ -513,6 +533,8 @@ def function_fault(
 def note_method(error: Exception, adapter: ModuleAdapter, method: str) -> None:
     """Add a note that names the method to an exception that it raised, once."""
     note = method_note(adapter_name(adapter), method)
+    if any(isinstance(one, str) and "thread" in one for one in error.args):
+        note += ", which is called in any thread"  # it has something bound to one
     if note not in safe_getattr(error, "__notes__", ()):
         add_note(error, note)
 
@@ -569,24 +591,3 @@ def _has_functions(kind: object) -> bool:
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return False
     return any(one.name == "functions" for one in dataclasses.fields(kind))
-
-
-def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
-    violations = cast("CheckedAdapter", adapter).violations
-    taken: list[AdapterError] = []
-    with contextlib.suppress(KeyError):  # another thread takes them, too
-        while violations:
-            taken.append(violations.popitem()[1])
-    return taken
-
-
-def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    known = cast("CheckedAdapter", adapter).violations
-    for violation in violations:
-        known.setdefault(violation.method, violation)
-
-
-def warn_of_violations(adapter: ModuleAdapter) -> None:
-    """Warn of advisory methods that failed, at the end of a run that did not."""
-    for violation in take_violations(adapter):
-        warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import trio
 
 from parpass.errors import (
     AdapterError,
@@ -37,6 +39,8 @@ from tests.support.toy.faulty_ir import (
     Fun,
     Increase,
     Keep,
+    PickyAdapter,
+    RunOther,
     Same,
     StrangeAdapter,
     StrangeTrippingAdapter,
@@ -200,6 +204,17 @@ def test_what_no_result_depends_on_is_warned_of_once_in_a_run(
     for one in (*here, pooled):
         assert one.category is AdapterWarning
         assert f"from '{method}', got ValueError: broken" in str(one.message)
+
+
+def test_a_run_warns_of_its_own_and_not_of_what_another_one_came_to(runner: Runner):
+    register_adapter(Faulty, PickyAdapter())
+    context, small = PassContext(config=POOLED), Faulty({"f": Fun(1), "g": Fun(1)})
+    other = RunOther(lambda: runner.run_sync(small, Increase(), context=context))
+    pipeline = Sequential([Increase(), other, Increase()])
+    large = Faulty({"f": Fun(10), "g": Fun(10)})
+    with pytest.warns(AdapterWarning, match="from 'size', got ValueError: broken"):
+        runner.run_sync(large, pipeline, context=context)
+    assert other.told == []
 
 
 @pytest.mark.parametrize("gives", [1, "text", None])
@@ -369,3 +384,35 @@ def test_an_adapter_that_is_the_program_format_is_named_by_its_notes(method: str
         getattr(programs, method)(MOD)
     note = f"in adapter 'FaultyAdapter', method '{method}'"
     assert failure.value.__notes__ == [note]
+
+
+class ConnectedAdapter(FaultyAdapter):
+    """Counts functions, and encodes them, by a connection that is of one thread."""
+
+    connection: sqlite3.Connection
+
+    def functions(self, mod: Faulty) -> Any:
+        self.connection.execute("SELECT 1")
+        return mod.functions
+
+    def encode_function(self, function: Fun, blob_sink: Any) -> bytes:
+        self.connection.execute("SELECT 1")
+        return super().encode_function(function, blob_sink)
+
+
+def test_an_adapter_with_what_is_of_one_thread_is_told_that_it_is_called_in_any(
+    runner: Runner,
+):
+    adapter = ConnectedAdapter()
+    register_adapter(Faulty, adapter)
+    note = "adapter 'ConnectedAdapter', method '{}', which is called in any thread"
+    adapter.connection = sqlite3.connect(":memory:")
+    try:
+        with pytest.warns(SlowerRunWarning, match=note.format("encode_function")):
+            made = runner.run_sync(MOD, PIPELINE, context=PassContext(config=POOLED))
+        assert made == PIPELINE(MOD)
+        with pytest.raises(sqlite3.ProgrammingError, match="thread") as failure:
+            trio.run(runner.run, MOD, PIPELINE)
+    finally:
+        adapter.connection.close()
+    assert f"in {note.format('functions')}" in failure.value.__notes__

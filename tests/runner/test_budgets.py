@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from parpass.diagnostic import DiagnosticLevel
+from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import (
     ArgumentError,
     BudgetWarning,
@@ -147,6 +147,18 @@ def test_what_is_skipped_stays_as_it_was_and_is_told(
     reason = f"it took longer than its function_timeout of {LIMIT} s"
     assert skip_reasons(told, "Linger") == {"f0": reason}
     assert skip_reasons(told, "Ling") == {}
+
+
+def test_reasons_of_skips_are_those_of_functions_of_any_name(runner: Runner):
+    name = "f', which stays as it was: g"
+    mod = Program({name: Fn((3,)), "h": Fn((4,))})
+    context = PassContext(config={"parpass.on_failure": "skip", **POOLED})
+    runner.run_sync(mod, Sequential([FailOn(3)]), context=context)
+    assert context.diag_ctx is not None
+    told = context.diag_ctx.diagnostics
+    assert skip_reasons(told, "FailOn") == {name: "ValueError: met 3"}
+    only_text = [Diagnostic.warning(None, one.message) for one in told]
+    assert skip_reasons(only_text, "FailOn") == {}
 
 
 @on_both_toys

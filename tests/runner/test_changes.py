@@ -17,11 +17,17 @@ from parpass.transform import (
     PassContext,
     PassInfo,
     Sequential,
+    function_pass,
 )
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
-from tests.runner.printed_program import PRINTING, PrintedProgram
-from tests.support.runner.pooled import POOLED
+from tests.runner.printed_program import (
+    POSITIVE,
+    PRINTING,
+    PositiveProgram,
+    PrintedProgram,
+)
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
 from tests.support.toy.texts import change_of
@@ -107,6 +113,64 @@ def test_each_version_is_printed_once():
         told(serially, mod, Sequential([Add(1), Keep(), Add(2)]), log)
     assert len(log.changes) == 2 * count
     assert len(printed) == 3 * count
+
+
+def test_functions_are_printed_after_the_pass_and_not_before_they_are_restored():
+    mod = PositiveProgram(program(5, 6, 7).functions)
+    log = ChangeLog()
+    with POSITIVE.printing() as seen:
+
+        @function_pass(opt_level=0)
+        def negate(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+            seen.append("negated")
+            return func.with_values(-2 * value for value in func.values)
+
+        told(serially, mod, negate, log)
+    assert seen == ["negated"] * 3 + ["f0", "f0", "f1", "f1", "f2", "f2"]
+    assert [one.after for one in log.changes] == [
+        f"# \nf{at}: ({value},)" for at, value in enumerate((10, 12, 14))
+    ]
+
+
+@pytest.mark.parametrize("config", [*SETTINGS, HERE], ids=str)
+def test_what_the_restoring_pass_undoes_is_no_change(
+    runner: Runner, config: dict[str, Any]
+) -> None:
+    root, values = Sequential([Add(-4), Add(0), Add(1)]), (0, 2, 5, 2, 3)
+    mod = PositiveProgram(program(*values).functions)
+    serial = told(serially, mod, root, ChangeLog())
+    assert told(runner.run_sync, mod, root, ChangeLog(), **config) == serial
+    assert [line for line in serial if line.startswith("Add changed f1: ")] == [
+        "Add changed f1: '# \\nf1: (2,)' to '# \\nf1: (3,)'"
+    ]
+
+
+def test_a_version_that_cannot_be_printed_says_why_and_the_run_goes_on(runner: Runner):
+    mod = PrintedProgram(program(11, 12).functions)
+    for run, config in ((serially, {}), (runner.run_sync, POOLED)):
+        log = ChangeLog(functions="f1")
+        told(run, mod, Sequential([Add(1), Add(1)]), log, **config)
+        why = "cannot be printed: LookupError: unlucky"
+        assert [(one.before, one.after) for one in log.changes] == [
+            ("# \nf1: (12,)", why),
+            (why, "# \nf1: (14,)"),
+        ]
+
+
+def test_a_runner_keeps_no_function_of_a_run_that_was_watched(runner: Runner):
+    made: list[weakref.ref[Fn]] = []
+
+    @function_pass(opt_level=0)
+    def double(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        result = func.with_values(2 * value for value in func.values)
+        made.append(weakref.ref(result))
+        return result
+
+    log = ChangeLog()
+    told(runner.run_sync, program(1, 2), Sequential([double, Add(1)]), log, **HERE)
+    gc.collect()
+    assert len(log.changes) == 4
+    assert [one() for one in made] == [None, None]
 
 
 def test_versions_made_on_demand_are_not_printed_and_those_of_a_batch_not_kept():

@@ -17,7 +17,15 @@ import trio
 
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline, run_pipeline_sync
-from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
+from parpass.transform.capture.recorder import inside_function_pass
 from tests.support.runner.notebook import prompt
 from tests.support.runner.pooled import pooled
 from tests.support.toy.ir import Fn, Program, program, values_of
@@ -203,3 +211,36 @@ async def test_a_run_that_is_cancelled_leaves_the_callers_context_current():
         await run_pipeline(program(1), passes, context=PassContext(), workers=0)
     assert scope.cancelled_caught
     assert PassContext.current() is before
+
+
+class WaitInBody(FunctionPass):
+    """Waits in its body, in this process, until it is released."""
+
+    pass_info = PassInfo(0, "WaitInBody")
+    where = "here"
+
+    def __init__(self) -> None:
+        self.begun, self.released = threading.Event(), threading.Event()
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.begun.set()
+        self.released.wait(60)
+        return func
+
+
+async def test_a_body_that_is_abandoned_leaves_its_caller_outside_of_bodies():
+    wait = WaitInBody()
+
+    async def cancel_it() -> None:
+        await trio.to_thread.run_sync(wait.begun.wait)
+        scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as scope:
+            nursery.start_soon(cancel_it)
+            await run_pipeline(program(1), wait)
+    try:
+        assert scope.cancelled_caught
+        assert not inside_function_pass()
+    finally:
+        wait.released.set()

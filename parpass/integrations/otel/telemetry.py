@@ -36,7 +36,7 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 # The span of the caller, in the form of W3C's header `traceparent`.
 _carrier: ContextVar[Mapping[str, str] | None] = propagate(
-    ContextVar("parpass.integrations.otel", default=None)
+    ContextVar("parpass_telemetry", default=None)
 )
 
 

@@ -341,7 +341,7 @@ def bindings(node: Node) -> tuple[Any, ...]:
 
 
 def post_order(
-    root: Node, below: Callable[[Any], Iterable[Any]] = children
+    root: Node, below: Callable[[Any], Sequence[Any]] = children
 ) -> list[Node]:
     """Return the nodes below and at `root`, each once, children before parents.
 
@@ -349,24 +349,21 @@ def post_order(
         root: The node to begin with.
         below: Returns the nodes to visit below a node; by default all its children.
     """
-    done: set[Node] = set()
+    found: set[Node] = set()
     order: list[Node] = []
-    stack: list[Node | None] = [root]  # None marks a node whose children are done
+    stack: list[Any] = [root]  # None is above a node whose children are found
     while stack:
         node = stack.pop()
         if node is None:
-            node = cast("Node", stack.pop())
-        elif node in done:
-            continue
-        else:
+            order.append(stack.pop())
+        elif node not in found:
+            found.add(node)
             under = below(node)
-            waiting = [child for child in under if child not in done] if under else ()
-            if waiting:
+            if under:
                 stack += (node, None)
-                stack += reversed(waiting)
-                continue
-        done.add(node)
-        order.append(node)
+                stack += reversed(under)
+            else:
+                order.append(node)
     return order
 
 

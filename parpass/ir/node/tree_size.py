@@ -9,7 +9,7 @@ the number of places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import SizeLimitError
@@ -19,7 +19,7 @@ from parpass.ir.node.node import Node, post_order
 MAX_COPIES = 2**15
 _SATURATED = 2**62  # sizes are not computed beyond this one
 
-Below = Callable[[Any], Iterable[Any]]
+Below = Callable[[Any], Sequence[Any]]
 
 
 def _sizes(root: Node, below: Below) -> dict[Node, int]:

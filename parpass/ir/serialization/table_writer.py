@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.op.op_table import Op
@@ -106,7 +106,7 @@ class TableWriter:
         records: dict[bytes, int] = {}
         stream: list[int] = []
         numbers: dict[int, int] = {}  # by identity; all live as long as the roots
-        number_of = numbers.get
+        number_of = cast("Callable[[int], int]", numbers.get)  # None if it has none yet
         equal: dict[tuple[int, ...], int] = {}
         stack: list[Any] = [*roots][::-1]
         count = 0

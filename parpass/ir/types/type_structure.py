@@ -322,7 +322,8 @@ def type_text(typ: Type, of_leaf: Callable[[Type], str] = str) -> str:
     Raises:
         SizeLimitError: It is too large to be written.
     """
-    check_size(typ)
+    if typ.is_composed:
+        check_size(typ)
     return short_text(typ, MAX_TYPE_SIZE, of_leaf)
 
 

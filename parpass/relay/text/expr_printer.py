@@ -52,7 +52,7 @@ from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.leaf_parser import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from parpass.relay.analysis.scopes import Scope
 
@@ -170,16 +170,20 @@ class ExprPrinter:
         self._is_typed = typed and not isinstance(root, Constant)
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
-        nodes = post_order(root)
         # Nothing is below the others, and they are written where they are used.
-        order = [one for one in nodes if children(one) or isinstance(one, Tuple)]
-        order = order or [root]
+        below = {
+            node: parts
+            for node in post_order(root)
+            if (parts := children(node)) or isinstance(node, Tuple)
+        }
+        order = [*below] or [root]
         self._scopes = ScopeTree(order)
-        self._in_place = _written_in_place(order)
+        self._in_place = _written_in_place(order, below.values())
         self._lines: dict[Scope, list[Any]] = {}
+        around = self._scopes.around
         for node in order:
             if node not in self._in_place and not self._is_inline(node):
-                self._lines.setdefault(self._scopes.around[node], []).append(node)
+                self._lines.setdefault(around[node], []).append(node)
 
     def expression(self) -> str:
         """Return the text of the expression, the variables it lacks before it."""
@@ -193,20 +197,25 @@ class ExprPrinter:
         function = cast("Function", self._root)
         return render_parts([*self._function(f"def @{name}", function, 0), "\n"])
 
-    def _line(self, node: Expr, depth: int) -> list[Part]:
-        name = self._names[node] = f"%{len(self._names)}"
-        if isinstance(node, Call):  # nearly always
-            comment = self._comments.comment_of(node)
-            return [f"{indent(depth)}{name} = {self._call(node)}{comment};\n"]
-        return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
-
     def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:
         """Return the lines of a scope and the expression that ends it."""
-        nodes = self._lines.get(scope, ())
-        lines: list[Part] = [partial(self._line, node, depth) for node in nodes]
+        return self._lines_and(result, iter(self._lines.get(scope, ())), depth)
+
+    def _lines_and(self, result: Expr, lines: Iterator[Any], depth: int) -> list[Part]:
+        """Return lines up to one that is more than a call, and the rest as a part."""
+        parts: list[Part] = []
+        margin, names = indent(depth), self._names
+        for node in lines:
+            name = names[node] = f"%{len(names)}"
+            line = f"{margin}{name} = "
+            if not isinstance(node, Call):
+                rest = partial(self._lines_and, result, lines, depth)
+                return [*parts, line, *self._definition(node, depth), ";\n", rest]
+            comment = self._comments.comment_of(node)
+            parts.append(f"{line}{self._call(node)}{comment};\n")
         if isinstance(result, Let) and result in self._in_place:
-            return [*lines, partial(self._let, result, depth)]
-        return [*lines, indent(depth), partial(self._value, result, depth), "\n"]
+            return [*parts, *self._let(result, depth)]
+        return [*parts, margin, *self._value(result, depth), "\n"]
 
     def _let(self, let: Let, depth: int) -> list[Part]:
         (scope,) = self._scopes.opened[let]
@@ -292,17 +301,18 @@ class ExprPrinter:
         return "_"
 
     def _call(self, call: Call) -> str:
-        args = [*map(self._reference, call.args), *attrs_text(call.attrs)]
-        # Those of an operator are the types of its arguments, which need no telling.
-        given = () if isinstance(call.op, Op) else call.type_args
+        op, args = call.op, [*map(self._reference, call.args), *attrs_text(call.attrs)]
+        if isinstance(op, Op):  # its type arguments are the types of its arguments
+            return self._types.spend(f"{op.name}({', '.join(args)})")
+        given = call.type_args
+        if isinstance(op, Constructor):
+            if not (args or given or op.inputs):
+                return op.name_hint
+            name = op.name_hint
+        else:
+            name = self._reference(op)
         types = f"<{', '.join(map(self._types.text, given))}>" if given else ""
-        if isinstance(call.op, Constructor) and not (args or given or call.op.inputs):
-            return call.op.name_hint
-        if isinstance(call.op, Constructor):
-            return self._types.spend(f"{call.op.name_hint}{types}({', '.join(args)})")
-        return self._types.spend(
-            f"{self._reference(call.op)}{types}({', '.join(args)})"
-        )
+        return self._types.spend(f"{name}{types}({', '.join(args)})")
 
     def _projection(self, item: TupleGetItem) -> str:
         of = self._reference(item.tuple_value)
@@ -373,24 +383,24 @@ class ExprPrinter:
         return isinstance(expr, (Clause, Pattern))  # written where they stand
 
 
-def _written_in_place(order: Sequence[Node]) -> set[Node]:
-    """Return what is used once and ends a block, or is the value of a `let`."""
+def _written_in_place(
+    order: Sequence[Node], used: Iterable[Iterable[Node]]
+) -> set[Node]:
+    """Return what is used once and ends a block, or is the value of a `let`.
+
+    `used` are the children of each node.
+    """
     uses = dict[Node, int]()  # of what ends a block
     for node in order:
-        if not reflection(type(node)).scopes:
-            continue
-        match node:
-            case Let(value=value, body=body):
-                uses |= {value: 0, body: 0}
-            case Function(body=body) | Clause(rhs=body):
-                uses[body] = 0
-            case If(true_branch=true, false_branch=false):
-                uses |= {true: 0, false: 0}
-            case _:
-                pass
+        reflected = reflection(type(node))
+        if reflected.scopes:
+            for end in reflected.inside(node):
+                uses[end] = 0
+            if isinstance(node, Let):
+                uses[node.value] = 0
     if uses:
-        for node in order:
-            for child in children(node):
+        for below in used:
+            for child in below:
                 if child in uses:
                     uses[child] += 1
-    return {order[-1], *(end for end, count in uses.items() if count == 1)}
+    return {order[-1], *[end for end, count in uses.items() if count == 1]}

@@ -54,7 +54,7 @@ _Kept = list[tuple[str | None, bytes | None]]
 class Recording(PassInstrument):
     """The recording of some runs, and its page; `Runner.record` makes one.
 
-    Texts are made and deflated in the workers, and kept so.
+    Texts are made and deflated where the passes run, and kept so.
 
     Attributes:
         report: The report of the last run; None if none has ended.

@@ -18,6 +18,7 @@ import sniffio
 from parpass.errors import BlockedLoopWarning, RuntimeUseError
 from parpass.errors.warning import warn
 from parpass.fork_safety import forks_wait
+from parpass.transform.capture.recorder import inside_function_pass
 
 ValueT = TypeVar("ValueT")
 
@@ -72,6 +73,8 @@ class BlockingBackend:
     abandons = False
 
     def __init__(self) -> None:
+        if inside_function_pass():  # which blocks the loop, if there is one
+            return
         # Not asked of trio, which another thread may be importing.
         if running_async_library() == "trio":
             raise RuntimeUseError(

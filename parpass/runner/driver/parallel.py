@@ -21,7 +21,6 @@ from parpass.runner.observers import Activity, timing
 from parpass.transform.adapter import copying_seconds
 from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
-from parpass.transform.checked_adapter import take_violations, warn_of_violations
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan.commands import (
     CallHook,
@@ -101,14 +100,12 @@ class ParallelDriver:
                     advance = functools.partial(commands.send, answer)
                     del answer  # it holds a module
                 end = await call(self._advance_plan, commands, advance)
-            warn_of_violations(self._state.adapter)
             return end
         except Exception:
             with contextlib.suppress(Exception):  # the run's own error says more
                 await call_shielded(self._keep_results)
             raise
         finally:
-            take_violations(self._state.adapter)  # a run that failed does not warn
             self._store.has_ended = True
             if self._checker is not None:
                 await call_shielded(self._checker.close)

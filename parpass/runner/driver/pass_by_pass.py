@@ -94,7 +94,7 @@ class KeptResults:
 
 
 class PassByPassCheckpoint:
-    """Asks a criterion while passes run one after the other, for each pass anew.
+    """Asks a criterion while passes run one after the other, anew for each.
 
     It leaves a pass where the criterion would hand over the rest.
 

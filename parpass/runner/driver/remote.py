@@ -22,6 +22,7 @@ from parpass.runner.pool.coordinator import run_stage
 from parpass.runner.pool.event_loops import TrioCall
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.transform import Pass
+from parpass.transform.capture.recorder import start_body
 
 _FALLBACK_REASONS: dict[type[Exception], PlacementReason] = {
     StorageError: PlacementReason.NO_ROOM,
@@ -118,6 +119,7 @@ def _coordinate(
     board = StatusBoard(state.store.folder, stage.number)
     state.observers.board_opened(board)
     context = contextvars.copy_context()  # for adapters, which encode
+    context.run(start_body, True)  # pipelines that they run are nested ones
 
     def run() -> ContextAwaitable:
         return ContextAwaitable(context, run_stage(stage, executor, board))

@@ -34,7 +34,7 @@ from parpass.runner.executor import Executor
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.observers import RunObservers
 from parpass.runner.placement import PlacementPolicy, StartupAmortizer
-from parpass.runner.pool.lifecycle import run_in_thread
+from parpass.runner.pool.lifecycle import end_idle, run_in_thread
 from parpass.runner.run_options import RunnerOptions, RunRequest
 from parpass.transform import ModuleAdapter, Pass, PassContext, as_pass
 from parpass.transform.adapter_registry import (
@@ -48,6 +48,7 @@ from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
+from parpass.transform.violations import collecting_violations, warn_of_violations
 
 if TYPE_CHECKING:
     from parpass.runner.cache.function_cache import FunctionCache
@@ -88,6 +89,8 @@ class Session:
             self._own = new_pool(options.workers)
         self._is_named = isinstance(executor, str)
         with contextlib.ExitStack() as stack:
+            if not reuse_pool:
+                stack.callback(end_idle)
             if self._own is not None:
                 stack.callback(self._own.close)
             if isinstance(executor, str):
@@ -113,7 +116,7 @@ class Session:
     async def _run(
         self, request: RunRequest, new_backend: Callable[[], AsyncBackend]
     ) -> Any:
-        with setting_limits(request.limits):
+        with setting_limits(request.limits), collecting_violations() as violations:
             backend, current = new_backend(), PassContext.current()
             context = current if request.context is None else request.context
             if isinstance(request.pipeline, str):  # what it names is loaded
@@ -122,8 +125,11 @@ class Session:
             driver, commands = self._prepare(request, context, backend)
             try:
                 if context is current:
-                    return await driver.run(commands)
-                return await _run_entered(context, backend, driver, commands)
+                    made = await driver.run(commands)
+                else:
+                    made = await _run_entered(context, backend, driver, commands)
+                warn_of_violations(violations)
+                return made
             finally:
                 backend.restore_context()
 

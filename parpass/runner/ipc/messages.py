@@ -31,7 +31,7 @@ from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import AnyChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import Recorder, has_error
 
@@ -118,7 +118,7 @@ class Effects(msgspec.Struct, frozen=True):
     counters: Mapping[str, int] | None = None
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
-    changes: Sequence[FunctionChange] = ()
+    changes: Sequence[AnyChange] = ()
     result: str | None = None
 
     @classmethod

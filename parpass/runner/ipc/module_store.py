@@ -93,8 +93,13 @@ class ModuleStore:
 
     @property
     def folder(self) -> SharedDirectory:
-        """The shared directory of the run, created on first use."""
+        """The shared directory of the run, created on first use.
+
+        Raises:
+            AbandonedError: The run is over, and a new one would be left behind.
+        """
         if self._folder is None:
+            self.check_open()
             kept = self._kept_directories
             self._folder = SharedDirectory() if kept is None else kept.take()
         return self._folder

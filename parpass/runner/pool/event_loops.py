@@ -12,7 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 import outcome
@@ -20,6 +20,7 @@ import trio
 
 from parpass.runner.executor import NoWorkersError
 from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.pool.lifecycle import register_idle
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
 
@@ -117,41 +118,51 @@ class TrioCall:
 
 
 class _LoopThread:
-    """A thread with an event loop, which makes one call after another."""
+    """A thread with an event loop, which makes one call after another.
+
+    While it is idle, it waits outside of its loop: nothing of that is to be done.
+    """
 
     def __init__(self, first: TrioCall) -> None:
         self._call: TrioCall | None = first  # the one that is not answered yet
-        thread = threading.Thread(target=self._run, name="parpass-loop", daemon=True)
-        thread.start()
+        self._calls = SimpleQueue[TrioCall | None]()  # None ends it
+        self._thread = threading.Thread(
+            target=self._run, name="parpass-loop", daemon=True
+        )
+        self._thread.start()
 
     def assign(self, call: TrioCall) -> None:
         self._calls.put(call)
+
+    def end(self) -> None:
+        """End the loop, which is idle, and wait for its thread."""
+        self._calls.put(None)
+        self._thread.join()
 
     def _run(self) -> None:
         try:
             trio.run(self._serve)
         except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
-            with contextlib.suppress(ValueError):
-                _idle.remove(self)
             if self._call is not None:
                 self._call.settle(outcome.Error(_no_loop_error(error)))
 
     async def _serve(self) -> None:
-        self._calls = Inbox[TrioCall]()
         while (call := self._call) is not None:
             result = await outcome.acapture(call.make)
+            await trio.lowlevel.checkpoint_if_cancelled()  # as all is, if it is broken
             self._call = None
             _idle.append(self)  # before its end is known: then the next one may come
             call.settle(result)
             del call, result  # which may hold a module
-            self._call = await self._next_call()
+            self._call = self._next_call()
 
-    async def _next_call(self) -> TrioCall | None:
-        while (call := await self._calls.take(IDLE_SECONDS)) is None:
-            with contextlib.suppress(ValueError):  # who removed it has a call for it
-                _idle.remove(self)
-                return None
-        return call
+    def _next_call(self) -> TrioCall | None:
+        with contextlib.suppress(Empty):
+            return self._calls.get(timeout=IDLE_SECONDS)
+        with contextlib.suppress(ValueError):  # who removed it has a call for it
+            _idle.remove(self)
+            return None
+        return self._calls.get()
 
 
 # The threads that make no call. Who removes one has it to himself.
@@ -159,6 +170,16 @@ _idle: list[_LoopThread] = []
 
 if hasattr(os, "register_at_fork"):  # a forked child does not have these threads
     os.register_at_fork(after_in_child=_idle.clear)
+
+
+def end_idle() -> None:
+    """End the loops that are kept for the next stage, and wait for their threads."""
+    with contextlib.suppress(IndexError):
+        while True:
+            _idle.pop().end()
+
+
+register_idle(end_idle)
 
 
 def _assign(call: TrioCall) -> None:

@@ -1,4 +1,4 @@
-"""At-fork and at-exit hooks of executors.
+"""At-fork and at-exit hooks of executors, and the end of what is kept between runs.
 
 At exit, and beyond the limit of threads, no thread can be started.
 """
@@ -36,12 +36,29 @@ def register_lifecycle(hooks: LifecycleHooks) -> None:
     _registered_hooks.add(weakref.ref(hooks, _registered_hooks.discard))
 
 
-def run_in_thread(call: Callable[[], None]) -> None:
+_idle_enders: list[Callable[[], None]] = []
+
+
+def register_idle(end: Callable[[], None]) -> None:
+    """Register what ends threads that are kept for the next run."""
+    _idle_enders.append(end)
+
+
+def end_idle() -> None:
+    """End the threads that are kept for the next run: there is none soon."""
+    for end in _idle_enders:
+        end()
+
+
+def run_in_thread(call: Callable[[], None]) -> threading.Thread | None:
     """Call a function in a new thread, or here if no thread can be started."""
+    thread = threading.Thread(target=call, daemon=True)
     try:
-        threading.Thread(target=call, daemon=True).start()
+        thread.start()
     except RuntimeError:
         call()
+        return None
+    return thread
 
 
 @functools.cache

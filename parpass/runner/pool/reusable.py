@@ -7,14 +7,17 @@ after `IDLE_SECONDS`, by a thread that lasts as long as there are such pools, by
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 import time
 from collections.abc import Callable
 
 from parpass.runner.placement import StartupAmortizer
-from parpass.runner.pool.lifecycle import register_lifecycle, run_in_thread
+from parpass.runner.pool.lifecycle import (
+    end_idle,
+    register_lifecycle,
+    run_in_thread,
+)
 from parpass.runner.pool.worker_pool import Pool
 
 IDLE_SECONDS = 10.0  # as loky's reusable executor
@@ -28,7 +31,7 @@ class ReusablePools:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._kept: dict[_Key, Pool] = {}
-        self._closing_pools: list[Pool] = []
+        self._closing: list[threading.Thread] = []  # each closes a pool
         self._reaper: _IdleReaper | None = None
         self._amortizer = StartupAmortizer()
         self._amortizer_used = -math.inf
@@ -81,25 +84,29 @@ class ReusablePools:
             pool.close()
 
     def close_idle(self) -> None:
-        """Close the pools without a lease, and wait until their processes end."""
+        """Close the pools without a lease, and wait until their processes end.
+
+        Idle event loops end, too.
+        """
         with self._lock:
             for key in list(self._kept):
                 self._drop(key)
-            ending, watch = list(self._closing_pools), self._reaper
+            closing, watch = self._closing, self._reaper
             if self._kept:  # pools with a lease
                 watch = None
             elif watch is not None:
                 self._reaper = None
                 watch.wake.set()
-        for pool in ending:
-            pool.close()
+        for thread in closing:
+            thread.join()
         if watch is not None:
             watch.join()
+        end_idle()
 
     def after_fork_in_child(self) -> None:
         """Release all pools, which belong to the parent of this process."""
         self._lock = threading.RLock()  # a thread of the parent may hold the old one
-        self._kept, self._closing_pools, self._reaper = {}, [], None
+        self._kept, self._closing, self._reaper = {}, [], None
 
     def at_program_exit(self) -> None:
         """Keep no more pools; existing ones have their own exit hooks."""
@@ -116,14 +123,9 @@ class ReusablePools:
         if pool is None or pool.leases:
             return
         del self._kept[key]
-        if pool.has_processes:
-            self._closing_pools.append(pool)
-            run_in_thread(lambda: self._end(pool))
-
-    def _end(self, pool: Pool) -> None:
-        pool.close()
-        with self._lock, contextlib.suppress(ValueError):
-            self._closing_pools.remove(pool)
+        thread = run_in_thread(pool.close) if pool.has_processes else None
+        closing = [one for one in self._closing if one.is_alive()]
+        self._closing = closing if thread is None else [*closing, thread]
 
     def _can_keep(self, pool: Pool) -> bool:
         """Return whether there is a thread that will close the pool; start it."""

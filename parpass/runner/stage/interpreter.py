@@ -29,6 +29,8 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
+import msgspec
+
 from parpass.errors.core import add_note
 from parpass.program_modules import is_of_program
 from parpass.runner.ipc.messages import (
@@ -54,6 +56,7 @@ from parpass.transform.budget import (
     report_skipped,
     uncounted,
 )
+from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import (
     Recorder,
@@ -173,10 +176,26 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
+            if self._context.change_watch is not None:
+                self._print_changes(cursors, self._context.change_watch)
         for cursor in cursors:
             self._put_dependencies(cursor)
-        if self._context.change_watch is not None:
-            self._context.change_watch.forget()
+
+    def _print_changes(
+        self, cursors: Sequence[FunctionCursor], watch: ChangeWatch
+    ) -> None:
+        for cursor in cursors:
+            outcome = cursor.outcome
+            for at, effects in outcome.effects.items():
+                if not effects.changes:
+                    continue
+                if self._slot is not None:  # a printer may hang as well as a pass
+                    self._slot.write(cursor.index, at)
+                found = [watch.printed([one], self.adapter) for one in effects.changes]
+                real = [one for one in found if one.is_real]
+                made = msgspec.structs.replace(effects, changes=real)
+                outcome.effects = {**outcome.effects, at: made}
+        watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.

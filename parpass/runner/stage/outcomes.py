@@ -38,7 +38,7 @@ from parpass.runner.ipc.messages import (
 )
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.transform import Pass
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import AnyChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
 from parpass.transform.plan.commands import StepRecord, describe_location
@@ -258,7 +258,7 @@ def _merge_step(
     diagnostics: list[Diagnostic] = []
     emissions: list[Emission] = []
     remarks: list[Remark] = []
-    changes: list[FunctionChange] = []
+    changes: list[AnyChange] = []
     counters: Counter[str] = Counter()
     failure: BaseException | None = None
     function: str | None = None

@@ -48,8 +48,9 @@ from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
 from parpass.transform.adapter import copying_seconds
 from parpass.transform.budget import enforcing_budgets, in_worker, setting_limits
-from parpass.transform.checked_adapter import overrides, take_violations
+from parpass.transform.checked_adapter import overrides
 from parpass.transform.config import optimizations_in
+from parpass.transform.violations import collecting_violations
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
@@ -156,7 +157,12 @@ class StageRunner:
         self._work.quarantined = verdicts
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
         in_force = self._spec.snapshot.activated(self._context, self._spec.limits)
-        with in_force, self._enforcing(), self._measuring_memory() as memory:
+        with (
+            in_force,
+            self._enforcing(),
+            self._measuring_memory() as memory,
+            collecting_violations() as violations,
+        ):
             for batch in self._batches(job.functions):
                 cursors = self._begin_all(batch)
                 self._work.run(cursors, self._step_ended)
@@ -167,14 +173,13 @@ class StageRunner:
                 for index, cursor in zip(batch, cursors, strict=True):
                     outcomes[index] = cursor.outcome
         encoder.close()
-        wrong = take_violations(self._adapter)
         timeline = None if recorder is None else self._timeline(recorder)
         times = timer.times(copying_seconds(self._adapter) - copied)
         return JobResult(
             outcomes,
             times,
             EncodedFunctions(changed),
-            Findings(state.sample(), wrong, memory),
+            Findings(state.sample(), [*violations.values()], memory),
             timeline,
         ).encoded()
 

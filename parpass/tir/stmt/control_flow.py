@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec.structs import force_setattr
@@ -279,7 +279,7 @@ class Sequences:
         below: Returns the statements in one that are looked at.
     """
 
-    def __init__(self, root: Stmt, below: Callable[[Any], Iterable[Stmt]]) -> None:
+    def __init__(self, root: Stmt, below: Callable[[Any], Sequence[Stmt]]) -> None:
         order: list[Any] = post_order(root, below)
         uses = Counter(one for stmt in order for one in below(stmt))
         self._whole: set[Stmt] = set()  # those that stay one statement

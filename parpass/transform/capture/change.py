@@ -3,6 +3,10 @@
 Workers compare a function before and after each pass, so watching makes no barrier. The
 comparison is by identity, and then by text. A change that the text does not show, of
 the values of large constants say, is one too; of places in the source it is none.
+
+Functions are printed after the passes, many at a time: by turns with passes, to print
+one takes a third longer, and what it takes would be in the time of the pass. In the
+caller's process, what the pass after it restores anew is not printed.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -57,7 +61,8 @@ class FunctionChange(msgspec.Struct, frozen=True):
         function: The name of the function.
         deflated: Its text before and after, as bytes, deflated if it is long; None
             where there is none, as the pass added or removed the function.
-        is_hidden: Whether something differs that the text does not show.
+        is_hidden: Whether the text is the same, and something differs that it does not
+            show.
         origin: How to run the pass again; set when instruments get it.
     """
 
@@ -88,12 +93,6 @@ class FunctionChange(msgspec.Struct, frozen=True):
             return "added"
         return "removed" if self.deflated[1] is None else "changed"
 
-    def then(self, later: FunctionChange) -> FunctionChange:
-        """Return this change and a later one of the same function, as one."""
-        deflated = self.deflated[0], later.deflated[1]
-        is_hidden = self.is_hidden or later.is_hidden
-        return FunctionChange(self.function, deflated, is_hidden)
-
     def diff(self, context: int = 3) -> str:
         """Return the change in unified form, without the lines that name files.
 
@@ -120,6 +119,22 @@ class FunctionChange(msgspec.Struct, frozen=True):
 
         text = f"{self.verb} {self.function}\n{self.diff()}"
         return mime_bundle(text, self._repr_html_())
+
+
+class UnprintedChange(NamedTuple):
+    """The change of one function by one pass, before it is printed.
+
+    `before` is None if the pass added the function, `after` if it removed it. `mod` is
+    the module to print them with.
+    """
+
+    function: str
+    before: Any
+    after: Any
+    mod: Any
+
+
+AnyChange = FunctionChange | UnprintedChange
 
 
 def _deflated(text: str) -> bytes:
@@ -165,12 +180,11 @@ class ChangeWatch:
         after: Any,
         mod: Any,
         adapter: _Adapter,
-    ) -> tuple[FunctionChange, ...]:
-        """Return the change of a function, if there is one and it is wanted.
+    ) -> tuple[UnprintedChange, ...]:
+        """Return the change of a function, if there may be one and it is wanted.
 
         What a pass changed is known when the pass after it has restored the invariants
-        of the IR, so changes by that one are wanted with any other. `before` is None if
-        the pass added the function, `after` if it removed it.
+        of the IR, so changes by that one are wanted with any other.
         """
         if after is before:
             return ()
@@ -179,29 +193,11 @@ class ChangeWatch:
             wanted = is_restoring(pass_, restoring)
             if not (wanted and wants_function(self.wanted, name)):
                 return ()
-        with gc_paused:  # of what a printer makes, nothing is left
-            return self._difference(name, before, after, mod, adapter)
-
-    def forget(self) -> None:
-        """Forget what passes made: they have run, on the functions given to them."""
-        self._last.clear()
-
-    def _difference(
-        self, name: str, before: Any, after: Any, mod: Any, adapter: _Adapter
-    ) -> tuple[FunctionChange, ...]:
-        last, old = self._last.get(name, (None, None))
-        if last is not before:
-            old = _printed(name, before, mod, adapter)
-        new = _printed(name, after, mod, adapter)
-        self._last[name] = after, new
-        is_hidden = old == new
-        if is_hidden and adapter.difference(before, after) is None:
-            return ()
-        return (FunctionChange(name, (old, new), is_hidden),)
+        return (UnprintedChange(name, before, after, mod),)
 
     def in_module(
         self, pass_: Any, before: Mapping[str, Any], mod: Any, adapter: _Adapter
-    ) -> list[FunctionChange]:
+    ) -> list[UnprintedChange]:
         """Return the wanted changes of a pass over a module, in module order.
 
         `before` has the functions that the pass was given, `mod` is what it returned.
@@ -216,6 +212,45 @@ class ChangeWatch:
                 pass_, name, before.get(name), after.get(name), mod, adapter
             )
         ]
+
+    def printed(
+        self, changes: Sequence[AnyChange], adapter: _Adapter
+    ) -> FunctionChange:
+        """Return changes of one function, each by the pass after the other, as one."""
+        first, last = changes[0], changes[-1]
+        if first is last and isinstance(first, FunctionChange):
+            return first
+        with gc_paused:  # of what a printer makes, nothing is left
+            before, after = self._text(first, 0, adapter), self._text(last, 1, adapter)
+            is_hidden = before == after and any(
+                self._is_hidden(one, adapter) for one in changes
+            )
+        return FunctionChange(first.function, (before, after), is_hidden)
+
+    def _text(self, change: AnyChange, side: int, adapter: _Adapter) -> bytes | None:
+        """Return the text before a change, or after it if `side` is 1."""
+        if isinstance(change, FunctionChange):
+            return change.deflated[side]
+        name, version = change.function, change.after if side else change.before
+        last, text = self._last.get(name, (None, None))
+        if last is not version:
+            text = _printed(name, version, change.mod, adapter)
+            self._last[name] = version, text
+        return text
+
+    def _is_hidden(self, change: AnyChange, adapter: _Adapter) -> bool:
+        if isinstance(change, FunctionChange):
+            return change.is_hidden
+        if self._text(change, 0, adapter) != self._text(change, 1, adapter):
+            return False
+        try:
+            return adapter.difference(change.before, change.after) is not None
+        except Exception:  # noqa: BLE001 -- as in `_printed`
+            return True
+
+    def forget(self) -> None:
+        """Forget what passes made: they have run, on the functions given to them."""
+        self._last.clear()
 
 
 @lru_cache(maxsize=4096)
@@ -236,9 +271,16 @@ def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
 
 
 def _printed(name: str, function: Any, mod: Any, adapter: _Adapter) -> bytes | None:
+    """Return the text of a function; why there is none, if it cannot be printed.
+
+    Not each version is printed wherever a pass runs, so none of them may end the run.
+    """
     if function is None:
         return None
-    text = adapter.function_text(name, function, mod)
-    if len(text) > MAX_TEXT_CHARS:
-        text = f"{text[:MAX_TEXT_CHARS]}\n... (cut, of {len(text):,} characters)"
-    return _deflated(text)
+    try:
+        text = adapter.function_text(name, function, mod)
+        if len(text) > MAX_TEXT_CHARS:
+            text = f"{text[:MAX_TEXT_CHARS]}\n... (cut, of {len(text):,} characters)"
+        return _deflated(text)
+    except Exception as error:  # noqa: BLE001 -- it is told in place of the text
+        return _deflated(f"cannot be printed: {type(error).__name__}: {error}")

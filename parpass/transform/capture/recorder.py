@@ -9,9 +9,11 @@ from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import AnyChange
 
-_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
+_in_function_pass: ContextVar[bool] = ContextVar(
+    "parpass_in_function_pass", default=False
+)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
 
@@ -59,7 +61,7 @@ class Recorder:
         self.diagnostics_before = 0
         self.remarks: Sequence[Remark] = ()
         self.remarks_before = 0
-        self.changes: Sequence[FunctionChange] = ()
+        self.changes: Sequence[AnyChange] = ()
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -114,7 +116,9 @@ class Recorder:
         if other.remarks:
             self.add_remarks(other.remarks)
         if other.changes:
-            self.changes = [*self.changes, *other.changes]
+            if not isinstance(self.changes, list):
+                self.changes = []
+            self.changes.extend(other.changes)
         if other.counted:
             self.counters.update(other.counted)
 
@@ -156,6 +160,11 @@ def inside_function_pass() -> bool:
     Nested passes of such a body are not shown to instruments: they run in workers.
     """
     return _in_function_pass.get()
+
+
+# The two halves of `function_pass_body`, likewise.
+start_body = _in_function_pass.set
+stop_body = _in_function_pass.reset
 
 
 class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own

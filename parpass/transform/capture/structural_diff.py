@@ -14,13 +14,14 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import chain
 from typing import NamedTuple
 
 # A name of a value with a sigil, or a number that stands for a constant; a string, in
 # which there are none; a word that ends in a number, which is a name if a line defines
 # it.
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_NAMES = rf"%(?:[\w.$-]+|{_STRING})|(?<=relay\.Constant\])\[\d+\]"
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_NAMES = rf"%(?:[\w.$-]+|{_STRING})|\[(?<=relay\.Constant\]\[)\d+\]"
 _WORD = r"(?<![\w.$@])[A-Za-z_]\w*\d\b(?!\s*\()"
 _TOKEN = re.compile(f"({_NAMES}|{_STRING})")
 _TOKEN_OR_WORD = re.compile(f"({_NAMES}|{_STRING}|{_WORD})")
@@ -36,26 +37,30 @@ Pairs = list[tuple[int, int]]
 _Keys = tuple[Sequence[Hashable], Sequence[Hashable]]  # of the older and newer lines
 
 
-class _Line(NamedTuple):
-    """A line, taken apart.
+class _Lines(NamedTuple):
+    """The lines of a text, taken apart.
 
     Attributes:
-        indentation: How far it is indented, if braces imply that.
-        shape: The rest, without names.
-        names: The names in it, in order.
+        indentations: How far each is indented, if braces imply that.
+        shapes: The rest of each, without names.
+        names: The names in each, in order.
     """
 
-    indentation: str
-    shape: str
-    names: list[str]
+    indentations: list[str]
+    shapes: list[str]
+    names: list[list[str]]
 
-    def __str__(self) -> str:
-        parts = [self.indentation + self.shape]
-        if self.names:
-            parts *= 2 * len(self.names) + 1
+    def at(self, place: int) -> str:
+        parts, names = [self.shapes[place]], self.names[place]
+        if names:
+            parts *= 2 * len(names) + 1
             parts[::2] = parts[0].split(_NAME)
-            parts[1::2] = self.names
-        return "".join(parts)
+            parts[1::2] = names
+        return self.indentations[place] + "".join(parts)
+
+    def keys(self) -> list[Hashable]:
+        pairs = zip(self.shapes, self.names, strict=True)
+        return [(shape, *names) for shape, names in pairs]
 
 
 def structural_diff(before: str, after: str, context: int = 3) -> str:
@@ -81,8 +86,7 @@ class ComparedText:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lines = list(_lines(text))
-        self._shapes = [line.shape for line in self._lines]
+        self._lines = _lines(text)
         self._sources, self._users = _hashes(self._lines)
 
     def diff_to(self, newer: ComparedText, context: int = 3) -> str:
@@ -90,11 +94,9 @@ class ComparedText:
         if self._text == newer._text:
             return "  what the text does not show differs, such as large constants"
         old, name_of = self._lines, self._names_in(newer)
-        new = [
-            _Line(line.indentation, line.shape, [name_of[name] for name in line.names])
-            for line in newer._lines
-        ]
-        keys = _keys(old), _keys(new)
+        names = [[name_of[name] for name in own] for own in newer._lines.names]
+        new = newer._lines._replace(names=names)
+        keys = old.keys(), new.keys()
         same = _increasing(_matches([keys], keys).items())
         hunks = "\n".join(_hunks(old, new, same, context))
         return hunks or "  names of values differ, or the layout, and nothing else"
@@ -111,9 +113,10 @@ class ComparedText:
             list(zip(self._sources, self._users, strict=True)),
             list(zip(newer._sources, newer._users, strict=True)),
         )
-        found = _matches([both, sources, users], (self._shapes, newer._shapes))
+        shapes = self._lines.shapes, newer._lines.shapes
+        found = _matches([both, sources, users], shapes)
         pairs = sorted(found.items())
-        for own, others in _gaps(found, len(self._lines), len(newer._lines)):
+        for own, others in _gaps(found, *map(len, shapes)):
             if len(own) == len(others):
                 pairs += zip(own, others, strict=True)
         return pairs
@@ -125,10 +128,10 @@ class ComparedText:
         took the place of something else has that one's name. Others keep their own, or
         get the next number if it is taken.
         """
-        old, new = self._lines, newer._lines
+        old, new = self._lines.names, newer._lines.names
         votes: dict[tuple[str, str], int] = {}
         for at, to in self._alignment(newer):
-            for pair in zip(new[to].names, old[at].names, strict=False):
+            for pair in zip(new[to], old[at], strict=False):
                 votes[pair] = votes.get(pair, 0) + 1
         found: dict[str, str] = {}
         taken: set[str] = set()
@@ -136,14 +139,14 @@ class ComparedText:
             if name not in found and older not in taken:
                 found[name] = older
                 taken.add(older)
-        given = dict.fromkeys([name for line in new for name in line.names])
+        given = dict.fromkeys(chain.from_iterable(new))
         left = [name for name in given if name not in found]
         if not left:
             return found
         own = [name for name in left if name not in taken]
         found.update(zip(own, own, strict=True))
         taken.update(own)
-        taken.update([name for line in old for name in line.names])
+        taken.update(*old)
         numbers: Counter[str] = Counter()
         for name in left:
             if name not in found:
@@ -152,59 +155,65 @@ class ComparedText:
         return found
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str) -> _Lines:
     defined = {*_DEFINED.findall(text)}
     split = _TOKEN_OR_WORD.split if defined else _TOKEN.split
-    depth = 0
-    for line in text.replace(_NAME, " ").splitlines():
+    parts = split(text.replace(_NAME, " "))  # text and tokens by turns
+    names = parts[1::2]
+    if '"' in text or defined:
+        for at, one in enumerate(names):
+            if one[0] in "%[" or one in defined:
+                parts[2 * at + 1] = _NAME
+        names = [one for one in names if one[0] in "%[" or one in defined]
+        shapes = "".join(parts)
+    else:
+        shapes = _NAME.join(parts[::2])
+    found = _Lines([], [], [])
+    depth = start = 0
+    for line in shapes.splitlines():
         inside = line.strip()
-        if inside.startswith("}") and depth:
+        if depth and inside.startswith("}"):
             depth -= 1
-        rest = inside if depth else line
-        indentation = line[: line.find(inside)] if depth else ""
-        parts = split(rest)  # text and tokens by turns
-        names = parts[1::2]
-        if '"' in rest or defined:
-            tokens, names = names, list[str]()
-            for at, one in enumerate(tokens):
-                if one[0] in "%[" or one in defined:
-                    names.append(one)
-                    parts[2 * at + 1] = _NAME
-            shape = "".join(parts)
+        if depth:
+            found.indentations.append(line[: line.find(inside)])
+            found.shapes.append(inside)
         else:
-            shape = _NAME.join(parts[::2])
-        yield _Line(indentation, shape, names)
+            found.indentations.append("")
+            found.shapes.append(line)
+        stop = start + line.count(_NAME)
+        found.names.append(names[start:stop])
+        start = stop
         if inside.endswith("{"):
             depth += 1
+    return found
 
 
-def _keys(lines: Sequence[_Line]) -> list[Hashable]:
-    return [(line.shape, *line.names) for line in lines]
-
-
-def _hashes(lines: Sequence[_Line]) -> tuple[list[int], list[int]]:
+def _hashes(lines: _Lines) -> tuple[list[int], list[int]]:
     """Return hashes of each line: with all that it is computed from, and for."""
     sources: list[int] = []
-    own_names: list[dict[str, int]] = []
+    own_names: list[dict[str, int]] = []  # of each line, those that are first in it
     of_name: dict[str, int] = {}
-    for line in lines:
+    for shape, names in zip(lines.shapes, lines.names, strict=True):
         own: dict[str, int] = {}
-        read = [
-            of_name[name] if name in of_name else own.setdefault(name, len(own))
-            for name in line.names
-        ]
-        value = hash((line.shape, *read))
+        read: list[Hashable] = [shape]
+        for name in names:
+            known = of_name.get(name)
+            read.append(own.setdefault(name, len(own)) if known is None else known)
+        value = hash(tuple(read))
         sources.append(value)
         own_names.append(own)
         for name, at in own.items():
             of_name[name] = hash((value, at))
     users: list[int] = []
     of_name = dict.fromkeys(of_name, 0)
-    for line, own in zip(reversed(lines), reversed(own_names), strict=True):
-        value = hash((line.shape, *[of_name[name] for name in own]))
+    for at in range(len(sources) - 1, -1, -1):
+        read = [lines.shapes[at]]
+        for name in own_names[at]:
+            read.append(of_name[name])
+        value = hash(tuple(read))
         users.append(value)
-        for at, name in enumerate(line.names):
-            of_name[name] += hash((value, at))  # in any order of the users
+        for place, name in enumerate(lines.names[at]):
+            of_name[name] += hash((value, place))  # in any order of the users
     return sources, users[::-1]
 
 
@@ -219,8 +228,9 @@ def _matches(kinds: Sequence[_Keys], between: _Keys) -> dict[int, int]:
     for mine, theirs in kinds:
         if len(found) in (len(mine), len(theirs)):
             return found
-        left = _places(mine, found)
-        for key, others in _places(theirs, taken).items():
+        common = {*mine}.intersection(theirs)
+        left = _places(mine, common, found)
+        for key, others in _places(theirs, common, taken).items():
             own = left.get(key)
             if own is not None and len(own) == len(others):
                 found.update(zip(own, others, strict=True))
@@ -246,20 +256,21 @@ def _gaps(
     taken = {*pairs.values()}
     start = begin = 0
     for stop, end in [*_increasing(pairs.items()), (old, new)]:
-        own = [at for at in range(start, stop) if at not in pairs]
-        others = [at for at in range(begin, end) if at not in taken]
-        if own and others:
-            found.append((own, others))
+        if start < stop and begin < end:
+            own = [at for at in range(start, stop) if at not in pairs]
+            others = [at for at in range(begin, end) if at not in taken]
+            if own and others:
+                found.append((own, others))
         start, begin = stop + 1, end + 1
     return found
 
 
 def _places(
-    keys: Sequence[Hashable], without: dict[int, int] | set[int]
+    keys: Sequence[Hashable], wanted: set[Hashable], without: dict[int, int] | set[int]
 ) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = {}
     for at, key in enumerate(keys):
-        if at not in without:
+        if key in wanted and at not in without:
             found.setdefault(key, []).append(at)
     return found
 
@@ -308,19 +319,19 @@ def _free_name(name: str, taken: set[str], numbers: Counter[str]) -> str:
             return found
 
 
-def _hunks(
-    old: Sequence[_Line], new: Sequence[_Line], same: Pairs, context: int
-) -> Iterator[str]:
+def _hunks(old: _Lines, new: _Lines, same: Pairs, context: int) -> Iterator[str]:
     """Yield the lines of the diff."""
     script: list[tuple[str, int, int]] = []  # a mark, and how many lines are before it
+    changed: list[int] = []  # the places in it of what is removed or added
     at = to = 0
-    for stop, end in [*same, (len(old), len(new))]:
-        script += [("-", number, to) for number in range(at, stop)]
-        script += [("+", stop, number) for number in range(to, end)]
+    for stop, end in [*same, (len(old.shapes), len(new.shapes))]:
+        if at < stop or to < end:
+            changed += range(len(script), len(script) + stop - at + end - to)
+            script += [("-", number, to) for number in range(at, stop)]
+            script += [("+", stop, number) for number in range(to, end)]
         script.append((" ", stop, end))
         at, to = stop + 1, end + 1
     script.pop()  # the end is no line
-    changed = [number for number, (mark, *_) in enumerate(script) if mark != " "]
     first = 0
     for number, place in enumerate(changed):
         is_last = number + 1 == len(changed)
@@ -331,14 +342,14 @@ def _hunks(
 
 
 def _hunk(
-    script: Sequence[tuple[str, int, int]], old: Sequence[_Line], new: Sequence[_Line]
+    script: Sequence[tuple[str, int, int]], old: _Lines, new: _Lines
 ) -> Iterator[str]:
     marks = [mark for mark, *_ in script]
     size, removed, added = len(marks), marks.count("-"), marks.count("+")
     _, at, to = script[0]
     yield f"@@ -{_range(at, size - added)} +{_range(to, size - removed)} @@"
     for mark, at, to in script:
-        yield f"{mark}{old[at] if mark == '-' else new[to]}"
+        yield mark + (old.at(at) if mark == "-" else new.at(to))
 
 
 def _range(start: int, size: int) -> str:

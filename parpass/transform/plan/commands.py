@@ -13,7 +13,7 @@ from parpass.errors import DiagnosticError
 from parpass.errors.core import add_note
 from parpass.remark import Remark
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import AnyChange
 from parpass.transform.capture.emission import BufferedRendering, Emission
 from parpass.transform.capture.intercept import emit_all
 from parpass.transform.capture.recorder import Recorder
@@ -52,7 +52,7 @@ class StepRecord(msgspec.Struct):
     function: str | None = None
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
-    changes: Sequence[FunctionChange] = ()
+    changes: Sequence[AnyChange] = ()
     function_counters: Mapping[str, Mapping[str, int]] | None = None
 
     @classmethod

@@ -9,7 +9,8 @@ import msgspec
 
 from parpass.errors.core import add_note
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.capture.change import FunctionChange, wants
+from parpass.transform.capture.change import AnyChange, wants
+from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.context import PassContext
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass
@@ -33,17 +34,11 @@ class ActivePass(msgspec.Struct):
     pass_: Pass
     given: Any
     entered: list[Hooks] = []
-    changes: dict[str, FunctionChange] = {}
+    changes: dict[str, list[AnyChange]] = {}
 
-    def add_changes(self, changes: Iterable[FunctionChange]) -> None:
-        """Add changes of functions, each to the earlier one of that function, if any.
-
-        The pass that restores invariants changes a function a second time.
-        """
+    def add_changes(self, changes: Iterable[AnyChange]) -> None:
         for change in changes:
-            earlier = self.changes.get(change.function)
-            made = change if earlier is None else earlier.then(change)
-            self.changes[change.function] = made
+            self.changes.setdefault(change.function, []).append(change)
 
 
 class PassInstrumentor:
@@ -148,8 +143,16 @@ class PassInstrumentor:
 
     def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
         info, time = opened.pass_.info, self._cursor.hook_time
-        own, about = opened.changes.values(), (self._adapter, self._given)
-        changes = real_changes(opened.pass_, own, *about)
+        watch, adapter = self._context.change_watch, self._adapter
+        if watch is None:  # a hook has taken the instruments away
+            return
+        with allowing_capture(), capturing():  # what is emitted is not of the pass
+            own = [
+                watch.printed(one, adapter)
+                for name, one in opened.changes.items()
+                if wants(watch.wanted, info.name, name)
+            ]
+        changes = real_changes(opened.pass_, own, adapter, self._given)
         for hooks in self.current_hooks():
             told = [
                 one

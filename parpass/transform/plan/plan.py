@@ -118,7 +118,7 @@ def plan(
     program = flatten(root, context, adapter)
     walk = _Interpreter(context, program, adapter, mod, instrumented=instrumented)
     instrumentor = walk.instrumentor
-    if current_recorder() is None:
+    if instrumented and current_recorder() is None:
         warn_of_unknown_names(root, context, adapter)
     try:
         copies = isinstance(adapter.mutability, FoundMutability)
@@ -168,8 +168,8 @@ class _Interpreter:
             context, self.cursor, adapter, given, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
-        inside = current_recorder() is not None
-        self.gate = None if inside else Gate.of(context)
+        is_outermost = instrumented and current_recorder() is None
+        self.gate = Gate.of(context) if is_outermost else None
         bodies = [event for event in program if type(event) is Body]
         steps = [one for one in bodies if one.pass_.is_functionwise]
         self.last_step = steps[-1] if steps else None
@@ -229,6 +229,7 @@ class _Interpreter:
         if record.changes and record.failure is None and self.instrumented:
             of = -1 if event.restores is None else -2
             self.instrumentor.opened[of].add_changes(record.changes)
+            record.changes = ()  # the record may be kept, and they have functions
         if not (
             record.diagnostics
             or record.counters
@@ -275,8 +276,8 @@ class _Interpreter:
                 record.fail_at(*failed)
         if not self.instrumented:
             recorder = current_recorder()
-            assert recorder is not None
-            record.merge_into(recorder)
+            if recorder is not None:  # else it is the affair of an adapter
+                record.merge_into(recorder)
         else:
             if record.remarks:
                 yield from self.instrumentor.deliver(record)

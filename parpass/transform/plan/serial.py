@@ -75,7 +75,7 @@ class KnownResults(msgspec.Struct, frozen=True):
         by_function: For each step the function after it, and what the pass recorded, by
             the name of the function.
         by_assumption: The functions whose results hold as long as another function
-            keeps its signature, by the name of that function.
+            keeps its signature, by the name of that.
     """
 
     by_function: dict[str, list[KnownResult]]

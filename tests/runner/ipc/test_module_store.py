@@ -102,6 +102,13 @@ def test_closing_removes_the_folder(store: ModuleStore):
     assert not os.path.exists(path)
 
 
+def test_after_the_end_no_folder_is_made(store: ModuleStore):
+    store.close()
+    with pytest.raises(AbandonedError):
+        _ = store.folder
+    assert not store.has_directory
+
+
 def test_what_goes_on_after_the_end_is_stopped(store: ModuleStore):
     store.check_open()
     store.has_ended = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -77,6 +78,17 @@ class StrangeTrippingAdapter(StrangeAdapter):
     round_trip_between_passes = True
 
 
+class PickyAdapter(FaultyAdapter):
+    """Fails on the size of large numbers; states that functions are values."""
+
+    mutability = None
+
+    def size(self, function: Fun, limit: int) -> int:
+        if function.value > 9:
+            raise ValueError("broken")
+        return super().size(function, limit)
+
+
 class TrippingAdapter(FaultyAdapter):
     """Has its functions make a round trip between passes."""
 
@@ -114,6 +126,22 @@ class Wrong(FunctionPass):
 
     def transform_function(self, func: Any, mod: Faulty, ctx: PassContext) -> Any:
         return func if isinstance(func, Fun) else [func]
+
+
+class RunOther(ModulePass):
+    """Runs a pipeline on a module, and keeps its warnings."""
+
+    pass_info = PassInfo(0, "RunOther")
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        self.run = run
+        self.told: list[warnings.WarningMessage] = []
+
+    def transform_module(self, mod: Faulty, ctx: PassContext) -> Faulty:
+        with warnings.catch_warnings(record=True) as self.told:
+            warnings.simplefilter("always")
+            self.run()
+        return mod
 
 
 class Same(ModulePass):

@@ -23,7 +23,7 @@ from parpass.runner import propagate
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _skipped: ContextVar[frozenset[int]] = propagate(
-    ContextVar("parpass.relay.LayoutConfig", default=frozenset())
+    ContextVar("parpass_layout_config", default=frozenset())
 )
 
 
