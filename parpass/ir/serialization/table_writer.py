@@ -106,7 +106,7 @@ class TableWriter:
         records: dict[bytes, int] = {}
         stream: list[int] = []
         numbers: dict[int, int] = {}  # by identity; all live as long as the roots
-        number_of = cast("Callable[[int], int]", numbers.get)  # None if it has none yet
+        number_of: Callable[[int], Any] = cast("Any", numbers.get)
         equal: dict[tuple[int, ...], int] = {}
         stack: list[Any] = [*roots][::-1]
         count = 0
