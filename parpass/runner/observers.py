@@ -298,17 +298,21 @@ class Walk:
     ) -> None:
         self._observer, self._checkpoint = observer, checkpoint
         self._step, self._function, self._is_inside = 0, -1, False
+        self._stop = 0  # the function before which `checkpoint` is called
         observer.stage_began(steps, names, None)
 
-    def __call__(self, at: int, function: Any) -> bool:
+    def __call__(self, at: int, function: Any) -> int:
         """Notify of the end of one function and the start of the next."""
         self._end_function()
-        if self._checkpoint is not None and self._checkpoint(at, function):
-            return True
-        self._step += at <= self._function
+        if at <= self._function:
+            self._step, self._stop = self._step + 1, 0
+        if self._checkpoint is not None and at >= self._stop:
+            self._stop = self._checkpoint(at, function)
+            if self._stop == at:
+                return at
         self._function, self._is_inside = at, True
         self._observer.function_began(self._step, at, None)
-        return False
+        return at + 1
 
     def __enter__(self) -> Self:
         return self

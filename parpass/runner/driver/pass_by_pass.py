@@ -27,7 +27,7 @@ from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
 )
-from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
+from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.placement import PlacementPolicy
 from parpass.runner.stage.interpreter import FunctionCursor
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -101,35 +101,36 @@ class PassByPassCheckpoint:
     Args:
         criterion: The criterion.
         functions: How many functions the module has.
-        store: Knows whether the run was abandoned.
+        state: The run. If it may be abandoned, that is asked before each function.
 
     Attributes:
         nodes: For each pass so far, the nodes of the functions that it ran on, about.
     """
 
     def __init__(
-        self, criterion: StopCriterion, functions: int, store: ModuleStore
+        self, criterion: StopCriterion, functions: int, state: RunState
     ) -> None:
-        self._criterion, self._functions, self._store = criterion, functions, store
+        self._criterion, self._functions, self._state = criterion, functions, state
         self._first = self._next_look = 0  # functions, of a pass
         self._last = functions
         self.nodes: list[int] = []
 
-    def __call__(self, at: int, function: Any) -> bool:
-        """Return whether to leave the pass before a function."""
+    def __call__(self, at: int, function: Any) -> int:
+        """Return the next function to be called for; `at` to leave the pass."""
         criterion = self._criterion
-        self._store.check_open()
+        self._state.store.check_open()
         if at <= self._last:
             criterion.begin(self._functions - at)
             self._first = self._next_look = at
             self.nodes.append(0)
         self._last = at
-        if at < self._next_look:
-            return False
-        count = criterion.look(at - self._first, FunctionHandle(function)).count
-        self._next_look = at + count
-        self.nodes[-1] = criterion.nodes
-        return not count
+        if at >= self._next_look:
+            count = criterion.look(at - self._first, FunctionHandle(function)).count
+            if not count:
+                return at
+            self._next_look = at + count
+            self.nodes[-1] = criterion.nodes
+        return at + 1 if self._state.backend.abandons else self._next_look
 
 
 async def run_serially_until_handover(
@@ -145,7 +146,7 @@ async def run_serially_until_handover(
     steps, seconds = stage.command.steps, stage.outcomes.step_seconds
     functions = len(stage.outcomes.names)
     criterion = new_criterion(functions, stage, state, policy)
-    checkpoint = PassByPassCheckpoint(criterion, functions, state.store)
+    checkpoint = PassByPassCheckpoint(criterion, functions, state)
 
     def run() -> StageResult:
         mod = state.load(stage.command.mod)

@@ -59,9 +59,9 @@ class RunState(msgspec.Struct, frozen=True):
             return nullcontext(checkpoint)
         return Walk(watching, steps, list(self.adapter.functions(mod)), checkpoint)
 
-    def _check_open(self, _at: int, _function: Any) -> bool:
+    def _check_open(self, at: int, _function: Any) -> int:
         self.store.check_open()
-        return False
+        return at + 1
 
     def load(self, mod: Any) -> Any:
         """Return a module as an object; one in the store is decoded."""

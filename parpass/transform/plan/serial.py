@@ -61,9 +61,9 @@ from parpass.transform.plan.invoke import (
 from parpass.transform.plan.plan import plan
 from parpass.transform.read_only_functions import ReadOnlyFunctions, read_only_view
 
-# Called with the index of a function and itself, before it is run. It returns whether
-# to leave the pass there. It may raise.
-Checkpoint = Callable[[int, Any], bool]
+# Called with the index of a function and itself, before it is run. It returns the index
+# of the next function to be called for; of this one, to leave the pass. It may raise.
+Checkpoint = Callable[[int, Any], int]
 
 KnownResult = tuple[Any, Recorder]
 
@@ -212,13 +212,16 @@ class _SerialStep:
         analyses = self._analyses
         analyses.share(self._mod, view)
         self._recorder = recorder = Recorder(view, pass_name)
+        stop = len(functions) if checkpoint is None else 0
         for at, (name, function) in enumerate(functions.items()):
             result = function
             if name in known:
                 result, own = known[name]
             else:
-                if checkpoint is not None and checkpoint(at, function):
-                    return LeftStep(at, self._changed, self._recorders, self._began)
+                if at >= stop and checkpoint is not None:
+                    stop = checkpoint(at, function)
+                    if stop == at:
+                        return LeftStep(at, self._changed, self._recorders, self._began)
                 own = Recorder(view, pass_name, analyses)
                 own.diagnostics_before = len(recorder.diagnostics)
                 own.remarks_before = len(recorder.remarks)

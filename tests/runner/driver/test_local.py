@@ -37,6 +37,7 @@ from parpass.runner.driver.local import run_functions
 from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
 from parpass.runner.driver.probe import Look, StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
+from parpass.runner.driver.task_backends import TaskBackend
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.observers import RunObservers
@@ -365,7 +366,8 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over(
         if not passes_go_on:
             run_functions(state, stage, criterion)
             return
-        checkpoint = PassByPassCheckpoint(criterion, 6, state.store)
+        abandoned: Any = SimpleNamespace(store=state.store, backend=TaskBackend)
+        checkpoint = PassByPassCheckpoint(criterion, 6, abandoned)
         about = stage.command.steps, mod, state.context, state.adapter
         run_stage_serially(*about, checkpoint)
 

@@ -91,12 +91,17 @@ def left_at(
     functions = len(costs[0])
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     criterion = StopCriterion(functions, *about)
-    checkpoint = PassByPassCheckpoint(criterion, functions, about[1])
+    backend = SimpleNamespace(abandons=False)
+    state: Any = SimpleNamespace(store=about[1], backend=backend)
+    checkpoint = PassByPassCheckpoint(criterion, functions, state)
     for step, seconds in enumerate(costs):
-        for at, spent in enumerate(seconds):
-            if checkpoint(at, 1):
+        at = 0
+        while at < functions:
+            stop = checkpoint(at, 1)
+            if stop == at:
                 return step, at
-            now += spent
+            now += sum(seconds[at:stop])
+            at = stop
     return None
 
 
