@@ -153,6 +153,8 @@ def test_the_first_functions_which_load_what_others_use_start_no_workers(
     # Two of them: of one, the longest is left out anyway.
     first = [TO_WIN / 20, TO_WIN / 15]
     assert handed_over([*first, *[LIGHT] * 500], monkeypatch, StartsWorkers) is None
+    importing = [*[TO_WIN / 150] * 7, TO_WIN, *[LIGHT] * 500]  # one of the first does
+    assert handed_over(importing, monkeypatch, StartsWorkers) is None
     started = handed_over([*first, *[HEAVY] * 500], monkeypatch, StartsWorkers)
     assert started is not None
     assert started < 8
