@@ -142,6 +142,11 @@ class StageWriter:
         """Whether each job has all of the stage, so that one worker runs it."""
         return bool(self._attached)
 
+    @property
+    def attached_spec(self) -> bytes | None:
+        """The spec, if it goes in the message of a job."""
+        return self._spec if self.is_one_message else None
+
     def _continues_slice(self, began: float) -> bool:
         spent = time.perf_counter() - began
         is_first = self._encoded_bytes < self._first_bytes
