@@ -50,6 +50,15 @@ _active: StagePayload | None = None  # the one whose entries are declared here
 class UnsendableError(Exception):
     """Something cannot be pickled for another process; the text says why."""
 
+    @classmethod
+    def of_function(cls, name: str, function: Any, error: Exception) -> Self:
+        """Return the error that names the part of a function that cannot be."""
+        # A deep function can be sent, though not by pickle alone.
+        found = find_unpicklable(function, f"function '{name}'")
+        if found is None or RecursionError.__name__ in found:
+            found = f"function '{name}': {format_with_method(error)}"
+        return cls(found)
+
 
 class UnloadableError(Exception):
     """A worker cannot load something that was sent to it.

@@ -1,6 +1,6 @@
-"""The file with the encoded functions of a stage, and the index of that file.
+"""The files of a stage: its spec, its encoded functions, and the index of these.
 
-The coordinator appends batches of functions to the file. The index is a second file,
+The coordinator appends batches of functions to their file. The index is another file,
 mapped by both sides, with one entry for each function, filled as soon as the function
 is written. So a worker that needs another function waits for that function only.
 """
@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import time
 from array import array
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
+from parpass.fork_safety import cached_property
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch, PackedBatch
 from parpass.runner.ipc.shared_dir import FileWriter, SharedDirectory
+from parpass.runner.ipc.status_board import StatusSlot
 
 _CACHE_BYTES = 1 << 20  # bytes of batches that a worker caches
 _ALONE = -1  # instead of a number in a batch
@@ -23,6 +26,21 @@ _POLL_SECONDS = 0.001  # between two reads of an index entry
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(PackedBatch).decode
+
+
+def spec_file_name(stage: int) -> str:
+    """Return the name of the file with the spec of a stage."""
+    return f"spec-{stage}"
+
+
+def function_file_name(stage: int) -> str:
+    """Return the name of the file with the functions of a stage."""
+    return f"functions-{stage}"
+
+
+def index_file_name(stage: int) -> str:
+    """Return the name of the file with the function index of a stage."""
+    return f"slots-{stage}"
 
 
 class IndexEntry(NamedTuple):
@@ -174,3 +192,60 @@ class BatchFile:
         while self._cached_bytes > _CACHE_BYTES:
             oldest = self._batches.pop(next(iter(self._batches)))
             self._cached_bytes -= len(oldest.payload)
+
+
+class StageFunctions:
+    """The encoded functions of a stage, by index, as a worker reads them.
+
+    They are in the file of the stage, except those that jobs have brought along.
+
+    Args:
+        folder: The shared directory of the run.
+        stage: The number of the stage.
+        slot: Shows when this worker waits for the coordinator.
+    """
+
+    def __init__(self, folder: SharedDirectory, stage: int, slot: StatusSlot) -> None:
+        self._folder, self._stage, self._slot = folder, stage, slot
+        self._attached: dict[int, EncodedFunction] = {}
+        self._file = BatchFile(folder, function_file_name(stage))
+
+    @cached_property
+    def _index(self) -> FunctionIndex:
+        return FunctionIndex.open(self._folder, index_file_name(self._stage))
+
+    def attach(self, functions: Mapping[int, EncodedFunction]) -> None:
+        """Add functions that a job has brought along."""
+        self._attached.update(functions)
+
+    def size(self, function: int) -> int:
+        """Return the approximate size of a function, in bytes."""
+        attached = self._attached.get(function)
+        return self._index.size(function) if attached is None else attached.size
+
+    def wait_for(self, function: int) -> None:
+        """Block until a function is there."""
+        if function not in self._attached and not self._index.is_written(function):
+            outer = self._slot.wait()
+            self._index.wait_for(function)
+            self._slot.leave(outer)
+
+    def read(self, function: int) -> EncodedFunction:
+        """Return a function that is there."""
+        attached = self._attached.get(function)
+        return self._file.read(self._index[function]) if attached is None else attached
+
+    def batch_member(self, function: int, at: int) -> int | None:
+        """Return the function at an index of the batch of another one.
+
+        None if it is not known, as of a batch that was sent for one function of it.
+        """
+        attached = self._attached.get(function)
+        if attached is None:
+            return self._index.function_at(self._index[function].offset, at)
+        wanted = EncodedFunction(attached.batch, at)
+        return next((i for i, it in self._attached.items() if it == wanted), None)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
+from parpass.runner.follow.payload import UnsendableError
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
-from parpass.runner.ipc.function_file import FunctionIndex, IndexEntry, append_batch
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_file import (
+    FunctionIndex,
+    IndexEntry,
+    append_batch,
     function_file_name,
     index_file_name,
     spec_file_name,
-    unsendable_error,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.ipc.shared_dir import FileWriter, StorageError
@@ -229,7 +231,7 @@ class StageWriter:
         except StorageError:
             raise
         except Exception as error:
-            raise unsendable_error(name, held.function, error) from error
+            raise UnsendableError.of_function(name, held.function, error) from error
 
     def attached_to(self, functions: Sequence[int]) -> Mapping[int, EncodedFunction]:
         """Return the functions that go in the message of a job, by index."""

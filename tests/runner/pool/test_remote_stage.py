@@ -14,14 +14,12 @@ import pytest
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunction, decode
-from parpass.runner.ipc.function_file import FunctionIndex
-from parpass.runner.ipc.messages import (
-    Job,
-    JobResult,
-    JobTimes,
+from parpass.runner.ipc.function_file import (
+    FunctionIndex,
     index_file_name,
     spec_file_name,
 )
+from parpass.runner.ipc.messages import Job, JobResult, JobTimes
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.observers import RunObserver
