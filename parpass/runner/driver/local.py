@@ -26,7 +26,7 @@ from parpass.runner.placement import PlacementPolicy, PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
-from parpass.transform.capture.intercept import allowing_capture
+from parpass.transform.capture.intercept import allowing_capture_here
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
 from parpass.transform.plan.serial import KnownResults, run_stage_serially
@@ -132,7 +132,7 @@ def _interpreter(
     with (
         contextlib.closing(work),
         function_pass_body(),
-        allowing_capture(),
+        allowing_capture_here(),
     ):
         yield work
 
