@@ -110,6 +110,7 @@ def _interpreter(
     mod: StoredModule,
     quarantined: Verdicts,
     *,
+    is_restoring: bool = False,
     unstable: Sequence[str],
     recording: Recording = Recording.NOTHING,
 ) -> Generator[StageInterpreter]:
@@ -125,6 +126,7 @@ def _interpreter(
         mod.base,
         list(mod.handles),
         lambda name: store.load(mod.handles[name], mod.base),
+        is_restoring=is_restoring,
         unstable=unstable,
         recording=recording,
     )
@@ -155,6 +157,7 @@ def run_functions(
         stage.command.steps,
         stage.module,
         outcomes.local_quarantine(),
+        is_restoring=stage.command.is_restoring,
         unstable=outcomes.unstable_names(),
         recording=outcomes.recording,
     ) as work:
