@@ -21,10 +21,8 @@ from msgspec import field
 
 from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
-from parpass.errors.adapters import format_with_method
 from parpass.remark import Remark
-from parpass.runner.follow.payload import UnsendableError
-from parpass.runner.follow.pickling import find_unpicklable, pickle_briefly
+from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
@@ -216,15 +214,6 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
         if self.failure is not None:
             return Cutoff(step, function)
         return Cutoff(step) if self._reported_error else None
-
-
-def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
-    """Return an error that names the part that cannot be pickled."""
-    # A deep function can be sent, though not by pickle alone.
-    found = find_unpicklable(function, f"function '{name}'")
-    if found is None or RecursionError.__name__ in found:
-        found = f"function '{name}': {format_with_method(error)}"
-    return UnsendableError(found)
 
 
 class StageSpec(msgspec.Struct, frozen=True):
@@ -424,18 +413,3 @@ def _decode_object(kind: type, encoded: Any) -> Any:
 _encode = msgspec.msgpack.Encoder(enc_hook=_encode_object).encode
 _decode_job = msgspec.msgpack.Decoder(Job, dec_hook=_decode_object).decode
 _decode_result = msgspec.msgpack.Decoder(JobResult, dec_hook=_decode_object).decode
-
-
-def spec_file_name(stage: int) -> str:
-    """Return the name of the file with the spec of a stage."""
-    return f"spec-{stage}"
-
-
-def function_file_name(stage: int) -> str:
-    """Return the name of the file with the functions of a stage."""
-    return f"functions-{stage}"
-
-
-def index_file_name(stage: int) -> str:
-    """Return the name of the file with the function index of a stage."""
-    return f"slots-{stage}"
