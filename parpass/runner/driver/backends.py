@@ -39,15 +39,15 @@ class AsyncBackend(Protocol):
         ...
 
     async def call_shielded(
-        self, function: Callable[..., ValueT], *args: Any
+        self,
+        function: Callable[..., ValueT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ValueT:
-        """Call code of parpass likewise, shielded from cancellation."""
-        ...
+        """Call code of parpass likewise, and wait for its end even if cancelled.
 
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
-    ) -> ValueT:
-        """Call code of parpass likewise; if cancelled, call `cancel` and await it."""
+        `cancel` is called then, so that the end comes soon.
+        """
         ...
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
@@ -95,15 +95,13 @@ class BlockingBackend:
         return convert_stop_iteration(function, *args)
 
     async def call_shielded(
-        self, function: Callable[..., ValueT], *args: Any
+        self,
+        function: Callable[..., ValueT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ValueT:
-        """Call here."""
-        return convert_stop_iteration(function, *args)
-
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
-    ) -> ValueT:
-        """Call here."""
+        """Call here, where nothing is cancelled."""
+        del cancel
         return convert_stop_iteration(function, *args)
 
     def poster(self) -> None:

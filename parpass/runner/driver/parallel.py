@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parpass.runner.driver.local import reproduce
@@ -37,20 +37,11 @@ from parpass.transform.plan.commands import (
     StepRecord,
     TakeIn,
 )
-from parpass.transform.plan.invoke import PendingResult, run_module_pass
+from parpass.transform.plan.invoke import PendingModulePass, run_module_pass
 from parpass.transform.plan.serial import Suspended, drive_plan
 
 if TYPE_CHECKING:
     from parpass.runner.check.checker import ContractChecker
-
-AsyncBody = Callable[[], Awaitable[Any]]
-
-
-def _step_body(advance: Callable[[], AsyncBody]) -> AsyncBody | StageResult:
-    try:
-        return advance()
-    except StopIteration as end:
-        return end.value
 
 
 class ParallelDriver:
@@ -197,18 +188,15 @@ class ParallelDriver:
         return Suspended(functools.partial(self._async_module_pass, name, answer))
 
     async def _async_module_pass(
-        self, name: str, waiting: PendingResult
+        self, name: str, pending: PendingModulePass
     ) -> StageResult:
-        advance = waiting.__next__
-        with timing(self._state.observers, Activity.MODULE_PASS, name):
-            while True:
-                # A StopIteration cannot come out of a coroutine, so it is caught below.
-                answer = await self._backend.call(_step_body, advance)
-                if isinstance(answer, StageResult):
-                    return answer
-                try:
-                    value = await self._backend.wait(answer)
-                except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
-                    advance = functools.partial(waiting.throw, error)
-                else:
-                    advance = functools.partial(waiting.send, value)
+        backend = self._backend
+        with (
+            timing(self._state.observers, Activity.MODULE_PASS, name),
+            contextlib.closing(pending),
+        ):
+            try:
+                result = await backend.wait(pending.wait)
+            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+                return await backend.call(pending.finish, None, error)
+            return await backend.call(pending.finish, result)

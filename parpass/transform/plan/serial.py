@@ -368,16 +368,10 @@ def _run_module_pass(
     answer = run_module_pass(command.pass_, command.mod, context, adapter, analyses)
     if isinstance(answer, StageResult):
         return answer
-    name = command.pass_.info.name
-    try:
-        next(answer)
-        answer.throw(
-            RuntimeUseError(
-                f"module pass '{name}' is async, and nothing here can wait for it; use "
-                "'await parpass.run_pipeline(mod, ...)' or "
-                "'parpass.run_pipeline_sync(mod, ...)'"
-            )
-        )
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("a module pass waits once at most")
+    answer.close()
+    error = RuntimeUseError(
+        f"module pass '{command.pass_.info.name}' is async, and nothing here can wait "
+        "for it; use 'await parpass.run_pipeline(mod, ...)' or "
+        "'parpass.run_pipeline_sync(mod, ...)'"
+    )
+    return answer.finish(None, error)
