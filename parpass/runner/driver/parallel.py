@@ -23,13 +23,12 @@ from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan.commands import (
+    Call,
     CallHook,
     Command,
-    Emit,
     HandOut,
     NameFunctions,
     Plan,
-    Render,
     Reproduce,
     RunModulePass,
     RunStage,
@@ -135,13 +134,8 @@ class ParallelDriver:
                 return list(self._store.wrap(command.mod).handles)
             case Reproduce():
                 return reproduce(self._state, command, self._stages.quarantined)
-            case Emit():
-                is_shown = command.renders_module
-                return command.emit(self._state.load(command.mod) if is_shown else None)
-            case Render():
-                return command.render(
-                    self._state.load(command.mod), self._state.context
-                )
+            case Call():
+                return command.call(self._state.load(command.mod))
 
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)

@@ -38,14 +38,12 @@ from parpass.transform.function_copies import (
 )
 from parpass.transform.passes import Pass, declared_where
 from parpass.transform.plan.commands import (
-    CallHook,
+    Call,
     Command,
-    Emit,
     HandOut,
     LeftStep,
     NameFunctions,
     Plan,
-    Render,
     Reproduce,
     RunModulePass,
     RunStage,
@@ -330,7 +328,7 @@ def execute_serially(
         case RunStage():
             about = command.steps, command.mod, context, adapter
             return run_stage_serially(*about, analyses=analyses)
-        case CallHook():
+        case Call():
             return command.call(command.mod)
         case TakeIn():
             return take_in(adapter, command.mod)
@@ -340,10 +338,6 @@ def execute_serially(
             return list(adapter.functions(command.mod))
         case Reproduce():
             return _reproduce(command, context, adapter)
-        case Emit():
-            return command.emit(command.mod)
-        case Render():
-            return command.render(command.mod, context)
 
 
 def _reproduce(
