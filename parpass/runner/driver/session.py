@@ -149,7 +149,6 @@ class Session:
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
         commands = plan(root, module, context, adapter, instrumented=not is_inside)
-        isolated = isolated and executor is not None
         policy = None
         if executor is not None:
             policy = PlacementPolicy(
@@ -170,7 +169,6 @@ class Session:
             _observers(request, context),
             AnalysisManager(context, adapter),
             policy,
-            isolated,
             cache,
         )
         return ParallelDriver(state, unwrap), commands

@@ -30,7 +30,6 @@ class RunState(msgspec.Struct, frozen=True):
         store: The functions as objects and encoded, and the shared directory.
         analyses: The results of analyses that are kept in this process.
         policy: Chooses the process for each stage; None if there are no workers.
-        isolated: Whether every function pass runs in a worker.
         cache: The results of earlier runs; None in a run without a cache.
     """
 
@@ -41,7 +40,6 @@ class RunState(msgspec.Struct, frozen=True):
     observers: RunObservers
     analyses: AnalysisManager
     policy: PlacementPolicy | None
-    isolated: bool = False
     cache: RunCache | None = None
 
     def walk(

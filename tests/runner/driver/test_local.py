@@ -297,7 +297,7 @@ def begun(
         AnalysisManager(context, adapter),
         policy=None,
     )
-    placed = Placed(Placement.LOCAL, PlacementReason.WORKERS_SLOWER, 1)
+    placed = Placed(Placement.LOCAL, 1, PlacementReason.WORKERS_SLOWER)
     outcomes = StageOutcomes(list(held.handles), len(steps))
     command = RunStage(steps, mod, wanted=True)
     stage = StageInProgress(command, held, outcomes, 0.0, was_warm=True, placed=placed)
