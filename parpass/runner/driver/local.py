@@ -10,14 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import KeptResults, may_go_on_serially
-from parpass.runner.driver.probe import (
-    Look,
-    StopCriterion,
-    deciding,
-    new_criterion,
-    reason_of,
-    start_others,
-)
+from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
@@ -73,16 +66,16 @@ async def run_until_handover(
     """
     outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
-    criterion = new_criterion(functions, stage, state, policy)
-    with deciding(state, criterion):
+    criterion = HandoverCriterion(functions, stage, state, policy)
+    with criterion.deciding():
         known = await state.backend.call(run_functions, state, stage, criterion)
-    start_others(state, criterion)
+    criterion.start_others()
     if known is not None:
         return known
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    return reason_of(criterion)
+    return criterion.reason
 
 
 async def run_rest(
@@ -138,7 +131,7 @@ def _interpreter(
 
 
 def run_functions(
-    state: RunState, stage: StageInProgress, criterion: StopCriterion | None = None
+    state: RunState, stage: StageInProgress, criterion: HandoverCriterion | None = None
 ) -> KnownResults | None:
     """Run passes on the functions without an outcome in this process, and record it.
 
@@ -172,7 +165,7 @@ def run_functions(
 
 
 def _batches(
-    state: RunState, stage: StageInProgress, criterion: StopCriterion | None
+    state: RunState, stage: StageInProgress, criterion: HandoverCriterion | None
 ) -> Iterator[tuple[Sequence[int], bool]]:
     """Yield functions to run together, by index, until the rest is to be left.
 

@@ -14,12 +14,7 @@ import msgspec
 
 from parpass.diagnostic import renderer_is_overridden
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.probe import (
-    StopCriterion,
-    deciding,
-    new_criterion,
-    start_others,
-)
+from parpass.runner.driver.probe import HandoverCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -108,7 +103,7 @@ class PassByPassCheckpoint:
     """
 
     def __init__(
-        self, criterion: StopCriterion, functions: int, state: RunState
+        self, criterion: HandoverCriterion, functions: int, state: RunState
     ) -> None:
         self._criterion, self._functions, self._state = criterion, functions, state
         self._first = self._next_look = 0  # functions, of a pass
@@ -145,7 +140,7 @@ async def run_serially_until_handover(
     """
     steps, seconds = stage.command.steps, stage.outcomes.step_seconds
     functions = len(stage.outcomes.names)
-    criterion = new_criterion(functions, stage, state, policy)
+    criterion = HandoverCriterion(functions, stage, state, policy)
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
 
     def run() -> StageResult:
@@ -161,7 +156,7 @@ async def run_serially_until_handover(
                 known=known,
             )
 
-    with deciding(state, criterion):
+    with criterion.deciding():
         result = await state.backend.call(run)
     records, nodes = result.records, checkpoint.nodes
     _learn_costs(steps, result, nodes)
@@ -170,7 +165,7 @@ async def run_serially_until_handover(
     if records and ends_stage(records[-1]):
         criterion.cancel()
     else:
-        start_others(state, criterion)
+        criterion.start_others()
     if records:
         state.observers.stage_ended(records, None)
         if not criterion.has_started:
