@@ -22,6 +22,7 @@ from parpass.runner.cost_model import (
     SLOWDOWN,
     WARM_OVERHEAD_SECONDS,
     SpeedupModel,
+    StartupAmortizer,
 )
 from parpass.runner.estimates import Estimate, estimate, total_nodes
 from parpass.runner.executor import Executor
@@ -99,24 +100,6 @@ class _Stage(NamedTuple):
     steps: Sequence[Pass]
     budgets: Sequence[Budget]
     functions: Mapping[str, Any]
-
-
-class StartupAmortizer:
-    """Accumulates the time that workers would have saved; the ski-rental rule.
-
-    Starting them is not worth it for one small module; for the hundredth it is. When
-    as much has been lost as the start costs, they are started.
-
-    Attributes:
-        missed_saving: Seconds that the workers would have saved, had they been started.
-    """
-
-    def __init__(self) -> None:
-        self.missed_saving = 0.0
-
-    def add_missed_saving(self, seconds: float) -> None:
-        """Add what the workers would have saved on a stage, less the overhead."""
-        self.missed_saving += max(0.0, seconds - WARM_OVERHEAD_SECONDS)
 
 
 class PlacementPolicy:

@@ -9,14 +9,13 @@ from typing import ClassVar
 import pytest
 
 from parpass.runner import Runner, cost_model, placement
-from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
-from parpass.runner.estimates import Estimate
-from parpass.runner.placement import (
-    Placed,
-    Placement,
-    PlacementPolicy,
+from parpass.runner.cost_model import (
+    COST_MODEL,
+    SlowdownEstimate,
     StartupAmortizer,
 )
+from parpass.runner.estimates import Estimate
+from parpass.runner.placement import Placed, Placement, PlacementPolicy
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_adapter
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord

@@ -92,7 +92,7 @@ class BlockingBackend:
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call here."""
-        return convert_stop_iteration(function, *args)
+        return function(*args)
 
     async def call_shielded(
         self,
@@ -102,7 +102,7 @@ class BlockingBackend:
     ) -> ValueT:
         """Call here, where nothing is cancelled."""
         del cancel
-        return convert_stop_iteration(function, *args)
+        return function(*args)
 
     def poster(self) -> None:
         """There is no event loop that goes on meanwhile."""
@@ -181,18 +181,6 @@ def restore_context(context: contextvars.Context) -> None:
         is_ours = var.name.startswith("parpass_")
         if not is_ours and var.get(_unset) is not value:
             var.set(value)
-
-
-def convert_stop_iteration(function: Callable[..., ValueT], *args: Any) -> ValueT:
-    """Call a function for a coroutine, which cannot raise StopIteration.
-
-    Raises:
-        RuntimeError: It raised StopIteration.
-    """
-    try:
-        return function(*args)
-    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
-        raise RuntimeError("generator raised StopIteration") from error
 
 
 def running_async_library() -> str | None:

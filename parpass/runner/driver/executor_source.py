@@ -17,8 +17,8 @@ from parpass.errors import (
 )
 from parpass.errors.warning import warn
 from parpass.runner.cores import supports_workers, usable_cores
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.executor import Executor
-from parpass.runner.placement import StartupAmortizer
 from parpass.runner.pool.lifecycle import end_idle, run_in_thread
 from parpass.runner.run_options import RunnerOptions
 from parpass.transform.capture.recorder import inside_function_pass

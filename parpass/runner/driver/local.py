@@ -39,7 +39,7 @@ def run_serially(
     """Run a whole stage as a serial run does; the report has the reason."""
     mod = state.load(command.mod)  # not in the time of the passes
     with timing(state.observers, Activity.HERE, reason):
-        outcome = state.run_serially(command.steps, mod, budgets=budgets)
+        outcome = state.walk(command.steps, mod, budgets=budgets)
     state.observers.stage_ended(outcome.records, None)
     return outcome
 

@@ -135,7 +135,7 @@ async def run_serially_until_handover(
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
 
     with criterion.deciding():
-        run = functools.partial(state.run_serially, known=known)
+        run = functools.partial(state.walk, known=known)
         result = await state.backend.call(run, steps, stage.command.mod, checkpoint)
     records, nodes = result.records, checkpoint.nodes
     _learn_costs(steps, result, nodes)

@@ -47,7 +47,7 @@ class RunState(msgspec.Struct, frozen=True):
     policy: PlacementPolicy | None
     cache: RunCache | None = None
 
-    def run_serially(
+    def walk(
         self,
         steps: Sequence[Pass],
         mod: Any,

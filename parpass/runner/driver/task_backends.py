@@ -15,7 +15,6 @@ from parpass.errors import RuntimeUseError
 from parpass.runner.driver.backends import (
     AsyncBackend,
     ContextAwaitable,
-    convert_stop_iteration,
     restore_context,
     running_async_library,
 )
@@ -61,7 +60,7 @@ class TaskBackend:
                 self._context = self._context.copy()
             self._entered = context = self._context
             try:
-                return context.run(convert_stop_iteration, function, *args)
+                return context.run(_convert_stop_iteration, function, *args)
             finally:
                 if self._entered is context:
                     self._entered = None
@@ -180,6 +179,18 @@ def _start_thread(call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
 
     trio.lowlevel.start_thread_soon(call, deliver)
     return future
+
+
+def _convert_stop_iteration(function: Callable[..., ResultT], *args: Any) -> ResultT:
+    """Call a function for a coroutine or a future, which cannot raise StopIteration.
+
+    Raises:
+        RuntimeError: It raised StopIteration.
+    """
+    try:
+        return function(*args)
+    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
+        raise RuntimeError("generator raised StopIteration") from error
 
 
 def current_backend() -> AsyncBackend:

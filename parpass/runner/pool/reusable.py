@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from parpass.runner.placement import StartupAmortizer
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.pool.lifecycle import (
     end_idle,
     register_lifecycle,
