@@ -52,8 +52,14 @@ async def run_in_workers(
             workers hang or end before they begin.
     """
     coordination = TrioCall()
-    return await state.backend.call_cancellable(
-        coordination.cancel, _run, state, stage, executor, local_seconds, coordination
+    return await state.backend.call_shielded(
+        _run,
+        state,
+        stage,
+        executor,
+        local_seconds,
+        coordination,
+        cancel=coordination.cancel,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -29,7 +29,7 @@ from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
-from parpass.transform.capture.change import AnyChange
+from parpass.transform.capture.change import AnyChange, UnprintedChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import Recorder, has_error
 
@@ -149,6 +149,28 @@ class Effects(msgspec.Struct, frozen=True):
 
 NO_EFFECTS = Effects()
 
+
+def with_versions(
+    effects: Mapping[int, Effects], convert: Callable[[Any], Any], mod: Any
+) -> Mapping[int, Effects]:
+    """Return effects in which the functions of changes are converted.
+
+    Those that are printed have none. `mod` is the module to print them with.
+    """
+    made = dict(effects)
+    for at, one in effects.items():
+        changes = [
+            change._replace(
+                before=convert(change.before), after=convert(change.after), mod=mod
+            )
+            for change in one.changes
+            if isinstance(change, UnprintedChange)
+        ]
+        if changes:
+            made[at] = msgspec.structs.replace(one, changes=changes)
+    return made
+
+
 if TYPE_CHECKING:
     _EffectsByStep: TypeAlias = Mapping[int, Effects]
 else:  # for msgspec: outcomes in messages have none
@@ -201,6 +223,8 @@ class StageSpec(msgspec.Struct, frozen=True):
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
         limits: Limits and policy of the call.
+        is_restoring: Whether the first step restores the IR's invariants after a pass
+            of an earlier stage.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
         recording: The parts of outcomes for a function cache.
@@ -212,6 +236,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     limits: Settings = UNSET
+    is_restoring: bool = False
     unstable: Collection[str] = ()
     traced: bool = False
     recording: Recording = Recording.NOTHING
@@ -338,6 +363,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         functions: Those of its functions that changed, by index.
         findings: The other findings.
         timeline: The activities of the worker; None unless the stage is traced.
+        versions: Functions that changes refer to which are not printed, by number.
     """
 
     outcomes: Mapping[int, FunctionOutcome]
@@ -345,6 +371,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     functions: EncodedFunctions = NO_FUNCTIONS
     findings: Findings = field(default_factory=Findings)
     timeline: JobTimeline | None = None
+    versions: EncodedFunctions = NO_FUNCTIONS
 
     def encoded(self) -> bytes:
         """Return the result as a message; outcomes lose the parts that are pickled."""

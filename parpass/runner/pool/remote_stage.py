@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.executor import DEFAULT_START_SECONDS
@@ -16,7 +17,14 @@ from parpass.runner.follow.payload import encode_payload
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunctions
-from parpass.runner.ipc.messages import Job, JobResult, JobTimes, StageSpec
+from parpass.runner.ipc.messages import (
+    FunctionOutcome,
+    Job,
+    JobResult,
+    JobTimes,
+    StageSpec,
+    with_versions,
+)
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
     ModuleStore,
@@ -85,6 +93,7 @@ class RemoteStage:
             self.steps, mod.handles, outcomes, self.budgets, self.start_seconds
         )
         retains = store.optimizations.retained_bytes
+        self._is_restoring = command.is_restoring
         self._keeps_bytes = retains and not (command.wanted and command.is_last)
         self._workers = workers
         self._mod = mod
@@ -127,6 +136,7 @@ class RemoteStage:
             adapter.encode_shell(self._mod.base),
             self.names,
             call_limits(),
+            self._is_restoring,
             self.outcomes.unstable_names(),
             self.observers.traces_calls,
             self.outcomes.recording,
@@ -163,6 +173,8 @@ class RemoteStage:
             changed = result.functions.get(index)
             if changed is not None:
                 held = FunctionHandle(encoded=changed)
+            if result.versions:
+                self._load_versions(outcome, result.versions)
             self._bytes += self.writer.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds
@@ -170,6 +182,19 @@ class RemoteStage:
             if held.function is None:
                 new.append(held)
         return times, new
+
+    def _load_versions(
+        self, outcome: FunctionOutcome, versions: EncodedFunctions
+    ) -> None:
+        """Replace numbers in changes that are not printed by functions."""
+        mod = self._mod.base
+
+        def load(number: int | None) -> Any:
+            if number is None:
+                return None
+            return self.store.load(FunctionHandle(encoded=versions[number]), mod)
+
+        outcome.effects = with_versions(outcome.effects, load, mod)
 
     def decode_some(self, functions: deque[FunctionHandle]) -> None:
         """Decode the first functions, for as long as the collector may rest; drop them.

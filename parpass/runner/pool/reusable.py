@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-from parpass.runner.placement import StartupAmortizer
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.pool.lifecycle import (
     end_idle,
     register_lifecycle,

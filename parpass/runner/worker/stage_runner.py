@@ -35,6 +35,7 @@ from parpass.runner.ipc.messages import (
     JobTimeline,
     StageSpec,
     Verdicts,
+    with_versions,
 )
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
@@ -116,6 +117,7 @@ class StageRunner:
                 spec.names,
                 self._load,
                 slot,
+                is_restoring=spec.is_restoring,
                 unstable=spec.unstable,
                 recording=spec.recording,
             )
@@ -149,8 +151,12 @@ class StageRunner:
         state = PassStateMonitor(self._spec.steps)
         outcomes: dict[int, FunctionOutcome] = {}
         changed: dict[int, EncodedFunction] = {}
+        versions: dict[int, EncodedFunction] = {}
         together = self._optimizations.batches
-        encoder = FunctionEncoder(self._adapter, self._values.put, together=together)
+        encoder, others = (
+            FunctionEncoder(self._adapter, self._values.put, together=together)
+            for _ in range(2)
+        )
         self._functions.attach(job.attached)
         verdicts: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
         self._work.quarantined = verdicts
@@ -168,10 +174,14 @@ class StageRunner:
                 if not outcomes and len(batch) < len(job.functions):
                     # On the first function passes may set attributes lazily.
                     state.sample()
+                if self._context.change_watch is not None:
+                    for cursor in cursors:
+                        self._encode_versions(cursor, others, versions)
                 changed |= self._encode_changed(batch, cursors, encoder)
                 for index, cursor in zip(batch, cursors, strict=True):
                     outcomes[index] = cursor.outcome
         encoder.close()
+        others.close()
         timeline = None if recorder is None else self._timeline(recorder)
         times = timer.times(copying_seconds(self._adapter) - copied)
         return JobResult(
@@ -180,6 +190,7 @@ class StageRunner:
             EncodedFunctions(changed),
             Findings(state.sample(), [*violations.values()], memory),
             timeline,
+            EncodedFunctions(versions),
         ).encoded()
 
     def _enforcing(self) -> AbstractContextManager[None]:
@@ -270,6 +281,23 @@ class StageRunner:
             self._recorder.add(began, ENCODING)
         return changed
 
+    def _encode_versions(
+        self,
+        cursor: FunctionCursor,
+        encoder: FunctionEncoder,
+        versions: dict[int, EncodedFunction],
+    ) -> None:
+        """Add the functions of changes that are not printed; these get their number."""
+
+        def number(function: Any) -> int | None:
+            if function is None:
+                return None
+            versions[len(versions)] = self._encode(cursor.name, function, encoder)
+            return len(versions) - 1
+
+        outcome = cursor.outcome
+        outcome.effects = with_versions(outcome.effects, number, None)
+
     def _begin(self, index: int) -> FunctionCursor:
         """Decode a function, if a step is run on it; return its cursor."""
         name = self._spec.names[index]
@@ -289,17 +317,20 @@ class StageRunner:
         has_all = len(outcome.seconds) == len(self._spec.steps)
         if has_all and outcome.failure is None and not is_same:
             slot.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
-            try:
-                result = encoder.encode(outcome.function)
-            except StorageError:
-                raise
-            except Exception as error:
-                raise UnsendableError.of_function(
-                    name, outcome.function, error
-                ) from error
+            result = self._encode(name, outcome.function, encoder)
         if self._discards:
             self._discard(name, original, outcome.function)
         return result
+
+    def _encode(
+        self, name: str, function: Any, encoder: FunctionEncoder
+    ) -> EncodedFunction:
+        try:
+            return encoder.encode(function)
+        except StorageError:
+            raise
+        except Exception as error:
+            raise UnsendableError.of_function(name, function, error) from error
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
