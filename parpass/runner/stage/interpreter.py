@@ -40,7 +40,7 @@ import msgspec
 
 from parpass.errors.core import add_note
 from parpass.program_modules import is_of_program
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     AbandonedError,
     Cutoff,
