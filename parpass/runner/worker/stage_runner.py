@@ -295,7 +295,7 @@ class StageRunner:
         name = self._spec.names[index]
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
-            known = self._work.read_original(name)
+            known = self._work.versions.read_original(name)
             self._loaded[name] = self._load(name) if known is None else known
         return FunctionCursor(name, index)
 
@@ -321,7 +321,7 @@ class StageRunner:
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
-            if not self._work.is_cached(name, one):
+            if not self._work.versions.is_cached(name, one):
                 self._adapter.discard(one)
 
     def _load(self, name: str) -> Any:
@@ -329,7 +329,7 @@ class StageRunner:
             # A pass that consumes its argument owns it: it is given to no other.
             boxes = self._adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        found = self._encoded(self._work.names()[name])
+        found = self._encoded(self._work.versions.index[name])
         try:
             encoded = self._file.read(found) if isinstance(found, IndexEntry) else found
             return decode(encoded, self._adapter, self._values.source, self._module)
