@@ -124,7 +124,7 @@ class BlockingBackend:
         try:
             if running_async_library() is None:
                 return trio.run(in_context)
-            return TrioCall().run(in_context)
+            return TrioCall(is_alone=True).run(in_context)
         finally:
             restore_context(context)
 

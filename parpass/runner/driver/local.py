@@ -20,7 +20,7 @@ from parpass.runner.placement import PlacementPolicy, PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
-from parpass.transform.capture.intercept import allowing_capture
+from parpass.transform.capture.intercept import allowing_capture_here
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
 from parpass.transform.plan.serial import KnownResults
@@ -86,6 +86,7 @@ def _interpreter(
     mod: StoredModule,
     quarantined: Verdicts,
     *,
+    is_restoring: bool = False,
     unstable: Sequence[str],
     recording: Recording = Recording.NOTHING,
 ) -> Generator[StageInterpreter]:
@@ -101,6 +102,7 @@ def _interpreter(
         mod.base,
         list(mod.handles),
         lambda name: store.load(mod.handles[name], mod.base),
+        is_restoring=is_restoring,
         unstable=unstable,
         recording=recording,
     )
@@ -108,7 +110,7 @@ def _interpreter(
     with (
         contextlib.closing(work),
         function_pass_body(),
-        allowing_capture(),
+        allowing_capture_here(),
     ):
         yield work
 
@@ -131,6 +133,7 @@ def run_functions(
         stage.command.steps,
         stage.module,
         outcomes.local_quarantine(),
+        is_restoring=stage.command.is_restoring,
         unstable=outcomes.unstable_names(),
         recording=outcomes.recording,
     ) as work:

@@ -15,16 +15,14 @@ functions that get it inherit its dependencies.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from parpass.errors.core import add_note
-from parpass.program_modules import is_of_program
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     AbandonedError,
@@ -32,10 +30,8 @@ from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
     Read,
-    ReadKind,
     Recording,
     Verdicts,
-    listed_reads,
 )
 from parpass.runner.ipc.status_board import StatusSlot
 from parpass.runner.stage.content_bytes import content_bytes, store_codec_of
@@ -57,6 +53,7 @@ from parpass.transform.capture.recorder import (
     stop_recording,
 )
 from parpass.transform.config import OnFailure, optimizations_in
+from parpass.transform.passes import restoring_after
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 from parpass.transform.read_only_functions import read_only_view
@@ -93,6 +90,8 @@ class StageInterpreter:
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
+        is_restoring: Whether the first step restores the IR's invariants after a pass
+            of an earlier stage.
         unstable: The names of functions that are not assumed to keep their signatures.
 
     Attributes:
@@ -111,6 +110,7 @@ class StageInterpreter:
         load: Callable[[str], Any],
         slot: StatusSlot | None = None,
         *,
+        is_restoring: bool = False,
         unstable: Collection[str] = (),
         recording: Recording = Recording.NOTHING,
     ) -> None:
@@ -122,10 +122,8 @@ class StageInterpreter:
         self._budgets = budgets_of(steps, context.config)
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
-        self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
         self._codec = store_codec_of(adapter, module) if self._records_results else None
-        self._modules = set(sys.modules) if self._records_reads else set[str]()
         self._analyses = AnalysisManager(context, adapter)
         kept = optimizations_in(context.config).stable_signatures
         self.versions = FunctionVersions(
@@ -137,11 +135,14 @@ class StageInterpreter:
             self._analyses,
             steps=len(steps),
             unstable=unstable if kept else names,
-            records_reads=self._records_reads,
+            records_reads=recording >= Recording.READS,
         )
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, _View] = {}
+        self._printed: Sequence[tuple[int, ...]] = ()  # steps whose changes are
+        if context.change_watch is not None:
+            self._printed = [*self._whole_changes(is_restoring)]
 
     def close(self) -> None:
         """Drop the modules that passes were given, and what else refers to this.
@@ -174,22 +175,40 @@ class StageInterpreter:
             if self._context.change_watch is not None:
                 self._print_changes(cursors, self._context.change_watch)
         for cursor in cursors:
-            self._put_dependencies(cursor)
+            self.versions.put_dependencies(cursor.dependencies, cursor.outcome)
+
+    def _whole_changes(self, is_restoring: bool) -> Iterator[tuple[int, ...]]:
+        """Yield the steps whose changes are one: a pass, with the one that restores.
+
+        Where one of the two is in another stage, the caller prints their change.
+        """
+        at = int(is_restoring)
+        while at < len(self._steps):
+            step = self._steps[at]
+            restoring = self.adapter.restoring_pass(step.function_kind)
+            is_restored = restoring_after(step, restoring) is not None
+            end = at + 1 + is_restored
+            if end <= len(self._steps):
+                yield tuple(range(at, end))
+            at = end
 
     def _print_changes(
         self, cursors: Sequence[FunctionCursor], watch: ChangeWatch
     ) -> None:
         for cursor in cursors:
-            outcome = cursor.outcome
-            for at, effects in outcome.effects.items():
-                if not effects.changes:
+            outcome, effects = cursor.outcome, dict(cursor.outcome.effects)
+            for steps in self._printed:
+                parts = [at for at in steps if at in effects and effects[at].changes]
+                if not parts:
                     continue
                 if self._slot is not None:  # a printer may hang as well as a pass
-                    self._slot.write(cursor.index, at)
-                found = [watch.printed([one], self.adapter) for one in effects.changes]
-                real = [one for one in found if one.is_real]
-                made = msgspec.structs.replace(effects, changes=real)
-                outcome.effects = {**outcome.effects, at: made}
+                    self._slot.write(cursor.index, parts[0])
+                changes = [one for at in parts for one in effects[at].changes]
+                change = watch.printed(changes, self.adapter)
+                for at in parts:
+                    own = [change] if change.is_real and at == parts[0] else ()
+                    effects[at] = msgspec.structs.replace(effects[at], changes=own)
+            outcome.effects = effects
         watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
@@ -260,24 +279,6 @@ class StageInterpreter:
             views = [view for view, _ in self._views.values()]
             others = [*self.versions.made.values(), *self._in_progress.values()]
             self._analyses.retain([*views, *others])
-
-    def _put_dependencies(self, cursor: FunctionCursor) -> None:
-        found, outcome = cursor.dependencies, cursor.outcome
-        if not self._records_reads:
-            outcome.dependencies = cast("set[int]", found)
-            return
-        outcome.dependencies = [one for one in found if isinstance(one, int)]
-        reads = [one for one in found if isinstance(one, tuple)]
-        self._note_imports()
-        imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
-        outcome.reads = (*listed_reads(reads), *imports)
-
-    def _note_imports(self) -> None:
-        """Note which modules of the program were loaded since the stage began."""
-        if len(sys.modules) != len(self._modules):
-            new = sys.modules.keys() - self._modules
-            self._modules |= new
-            _imported.update(name for name in new if is_of_program(name))
 
     def _digest(self, function: Any) -> str:
         """Return a short digest of a function; empty if it has none."""
@@ -375,7 +376,3 @@ class StageInterpreter:
         if self._context.change_watch is not None:
             return True  # it is compared with the result
         return self.versions.is_cached(name, function)
-
-
-# The modules of the program that passes have loaded in this process, while they ran.
-_imported: set[str] = set()

@@ -12,10 +12,17 @@ the function is unstable: its signature is computed
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Collection, Generator, Sequence
-from typing import Any
+from typing import Any, cast
 
-from parpass.runner.ipc.messages import Read, ReadKind
+from parpass.program_modules import is_of_program
+from parpass.runner.ipc.messages import (
+    FunctionOutcome,
+    Read,
+    ReadKind,
+    listed_reads,
+)
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.analysis_manager import AnalysisManager
@@ -62,6 +69,7 @@ class FunctionVersions:
         self.index = {name: at for at, name in enumerate(names)}
         self._unstable = frozenset(unstable)
         self._records_reads = records_reads
+        self._modules = set(sys.modules) if records_reads else set[str]()
         self.running_on: str | None = None
         self.dependencies: set[int | Read] = set()
         self._inherited: dict[tuple[str, int], set[int | Read]] = {}  # by readers
@@ -172,3 +180,27 @@ class FunctionVersions:
         """Return whether a function is one of its versions, which passes may read."""
         made = self.made
         return any(made.get((name, at)) is function for at in range(self._steps + 1))
+
+    def put_dependencies(
+        self, found: Collection[int | Read], outcome: FunctionOutcome
+    ) -> None:
+        """Put what was recorded of a function into its outcome."""
+        if not self._records_reads:
+            outcome.dependencies = cast("set[int]", found)
+            return
+        outcome.dependencies = [one for one in found if isinstance(one, int)]
+        reads = [one for one in found if isinstance(one, tuple)]
+        self._note_imports()
+        imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
+        outcome.reads = (*listed_reads(reads), *imports)
+
+    def _note_imports(self) -> None:
+        """Note which modules of the program were loaded since the stage began."""
+        if len(sys.modules) != len(self._modules):
+            new = sys.modules.keys() - self._modules
+            self._modules |= new
+            _imported.update(name for name in new if is_of_program(name))
+
+
+# The modules of the program that passes have loaded in this process, while they ran.
+_imported: set[str] = set()

@@ -224,7 +224,8 @@ class RunStage(msgspec.Struct, frozen=True):
 
     `wanted` is whether the functions are read right after the stage, `is_last` whether
     no function-wise pass comes after it. `done` is the number of passes of the same
-    stage that earlier commands ran.
+    stage that earlier commands ran. `is_restoring` is whether the first step restores
+    the IR's invariants after the last step of an earlier command.
     """
 
     steps: tuple[Pass, ...]
@@ -232,12 +233,14 @@ class RunStage(msgspec.Struct, frozen=True):
     wanted: bool
     is_last: bool = False
     done: int = 0
+    is_restoring: bool = False
 
     def first(self, count: int) -> RunStage:
         """Return the command for the first steps, for a driver that ends there."""
         if count >= len(self.steps):
             return self
-        return RunStage(self.steps[:count], self.mod, wanted=False, done=self.done)
+        steps = self.steps[:count]
+        return msgspec.structs.replace(self, steps=steps, wanted=False, is_last=False)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):

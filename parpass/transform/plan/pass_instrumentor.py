@@ -10,7 +10,7 @@ import msgspec
 from parpass.errors.core import add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import AnyChange, wants
-from parpass.transform.capture.intercept import allowing_capture, capturing
+from parpass.transform.capture.intercept import allowing_capture_here, capturing
 from parpass.transform.context import PassContext
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass
@@ -146,7 +146,7 @@ class PassInstrumentor:
         watch, adapter = self._context.change_watch, self._adapter
         if watch is None:  # a hook has taken the instruments away
             return
-        with allowing_capture(), capturing():  # what is emitted is not of the pass
+        with allowing_capture_here(), capturing():  # what is emitted is not of the pass
             own = [
                 watch.printed(one, adapter)
                 for name, one in opened.changes.items()

@@ -260,8 +260,14 @@ class _Interpreter:
                 pass_, verdicts = self.gate.on_functions(pass_, names)
                 report(verdicts)
             passes.append(pass_)
-        is_last = steps[-1] is self.last_step
-        self.cursor.begin(steps, mod, RunStage(tuple(passes), mod, wanted, is_last))
+        command = RunStage(
+            tuple(passes),
+            mod,
+            wanted,
+            is_last=steps[-1] is self.last_step,
+            is_restoring=first.restores is not None,
+        )
+        self.cursor.begin(steps, mod, command)
 
     def _may_run(self, module_pass: Pass) -> bool:
         if self.gate is None:

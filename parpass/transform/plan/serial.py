@@ -19,7 +19,7 @@ from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
 from parpass.transform.capture.intercept import (
-    allowing_capture,
+    allowing_capture_here,
     capturing,
     tagging_log_records,
 )
@@ -344,7 +344,10 @@ def _reproduce(
     command: Reproduce, context: PassContext, adapter: ModuleAdapter
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
-    with allowing_capture(), capturing():  # all that is emitted has been emitted before
+    with (
+        allowing_capture_here(),
+        capturing(),
+    ):  # all that is emitted has been emitted before
         while before:
             result = run_stage_serially(before, mod, context, adapter)
             mod, before = result.mod, before[len(result.records) :]
