@@ -48,7 +48,7 @@ def work_on(
 
 
 def outcome_of(work: StageInterpreter, name: str) -> FunctionOutcome:
-    cursor = FunctionCursor(name, work.names()[name])
+    cursor = FunctionCursor(name, work.versions.index[name])
     work.run([cursor])
     return cursor.outcome
 
