@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
 
+import msgspec
+
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import KeptResults, may_go_on_serially
 from parpass.runner.driver.probe import (
@@ -59,17 +61,25 @@ def run_serially(
     return outcome
 
 
+class Handover(msgspec.Struct, frozen=True):
+    """The end of the part of a stage that runs here until workers would be faster.
+
+    Attributes:
+        reason: Why it ran here: workers were starting, or were not worth it.
+        known: Where a serial run is best for the rest, the results that it takes.
+    """
+
+    reason: PlacementReason
+    known: KnownResults | None = None
+
+
 async def run_until_handover(
     state: RunState, stage: StageInProgress, policy: PlacementPolicy
-) -> PlacementReason | KnownResults:
+) -> Handover:
     """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
     was never so.
-
-    Returns:
-        Why it ran here: workers were starting, or were not worth it. Where a serial run
-        is best for the rest, the results that it takes.
     """
     outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
@@ -78,11 +88,11 @@ async def run_until_handover(
         known = await state.backend.call(run_functions, state, stage, criterion)
     start_others(state, criterion)
     if known is not None:
-        return known
+        return Handover(reason_of(criterion), known)
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    return reason_of(criterion)
+    return Handover(reason_of(criterion))
 
 
 async def run_rest(

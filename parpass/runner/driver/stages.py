@@ -134,11 +134,11 @@ class StageExecutor:
             return await self._finish_here(stage, placed.why)
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
-            why = await run_until_handover(state, stage, policy)
-            if isinstance(why, KnownResults):
-                return await self._finish_pass_by_pass(stage, policy, why)
+            handover = await run_until_handover(state, stage, policy)
+            if handover.known is not None:
+                return await self._finish_pass_by_pass(stage, policy, handover.known)
             if not stage.outcomes.missing():
-                return await self._finish_here(stage, why)
+                return await self._finish_here(stage, handover.reason)
         return await self._finish_in_workers(stage, policy)
 
     def _open(

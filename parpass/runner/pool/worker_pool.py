@@ -83,11 +83,12 @@ class WorkerHandle:
         is_over: Whether the process has ended, or is about to.
         is_killed: Whether the pool killed it.
         is_retired: Whether it gets no more jobs, and ends after those that it has.
+        inherited_state: The state of this process when it was started.
     """
 
-    def __init__(self, process: WorkerProcess) -> None:
+    def __init__(self, process: WorkerProcess, inherited: tuple[Any, ...]) -> None:
         self.process = process
-        self.inherited_state = inherited_state()
+        self.inherited_state = inherited
         self.is_retired = False
         self.is_ready = False
         self.current: QueuedJob | None = None
@@ -220,8 +221,9 @@ class Pool(Executor):
         with self.lock:
             self._check_open()
             self._start_seconds = seconds
-            self._retire_outdated()
-            self._spawn(self._workers)
+            state = inherited_state()
+            self._retire_outdated(state)
+            self._spawn(self._workers, state)
         # At exit no thread may be started any more, and jobs will need some soon.
         if not threading.main_thread().is_alive():
             try:
@@ -376,8 +378,12 @@ class Pool(Executor):
             worker.mark_dead()
             worker.process.kill()
 
-    def _spawn(self, wanted: int) -> None:
+    def _spawn(self, wanted: int, state: tuple[Any, ...] | None = None) -> None:
         """Start processes if too few are idle or starting.
+
+        Args:
+            wanted: How many are to be idle or starting.
+            state: The state that they inherit, if it is known.
 
         Raises:
             NoWorkersError: There are no workers, and no thread can be started for one.
@@ -386,7 +392,8 @@ class Pool(Executor):
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self._workers - len(here), wanted - free)):
             try:
-                worker = WorkerHandle(_new_process())
+                state = state or inherited_state()
+                worker = WorkerHandle(_new_process(), state)
                 run = functools.partial(self._run_worker, worker)
                 thread = threading.Thread(
                     target=run, name="parpass-worker", daemon=True
@@ -403,9 +410,8 @@ class Pool(Executor):
                     raise _no_workers_error(error) from error
                 return
 
-    def _retire_outdated(self) -> None:
+    def _retire_outdated(self, state: tuple[Any, ...]) -> None:
         """Retire workers that are not what new ones would be; others replace them."""
-        state = inherited_state() if self.handles else ()
         for worker in self.handles:
             if worker.inherited_state != state and not worker.is_retired:
                 worker.is_retired = True
