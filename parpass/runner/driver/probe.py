@@ -27,7 +27,7 @@ from concurrent.futures import Future
 import msgspec
 
 from parpass.errors import RuntimeUseError
-from parpass.fork_safety import cached_property, forks_wait
+from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -36,7 +36,6 @@ from parpass.runner.placement import (
     Placement,
     PlacementPolicy,
     PlacementReason,
-    SpeedupModel,
 )
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
@@ -89,7 +88,7 @@ class StopCriterion:
         self, functions: int, policy: PlacementPolicy, store: ModuleStore
     ) -> None:
         self._overhead = policy.dispatch_overhead(functions)
-        self._policy = policy
+        self._speedup = policy.speedup()
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
         # Of the last looks, seconds for each function since the look before.
@@ -139,11 +138,6 @@ class StopCriterion:
                 return Look(0)
         self.nodes += count * self._size
         return Look(count, is_small and not self.has_started)
-
-    @cached_property
-    def _speedup(self) -> SpeedupModel:
-        # Asked for by the thread that runs passes: it imports loky to count cores.
-        return self._policy.speedup()
 
     def seconds(self) -> float:
         """Return the seconds since the first function."""
