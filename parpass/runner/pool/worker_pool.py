@@ -186,6 +186,7 @@ class Pool(Executor):
         self._preload = preload
         self._failed_starts = 0  # in a row
         self._is_closed = False
+        self._has_lost = False  # descriptors, see `_check_descriptors`
         self._start_seconds = DEFAULT_START_SECONDS
         self._directories = KeptDirectories(workers)
         self.lock = threading.Lock()
@@ -220,6 +221,7 @@ class Pool(Executor):
     def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
         with self.lock:
             self._check_open()
+            self._check_descriptors()
             self._start_seconds = seconds
             state = inherited_state()
             self._retire_outdated(state)
@@ -335,6 +337,23 @@ class Pool(Executor):
         if self._is_closed:
             raise RuntimeUseError.closed("runner")
 
+    def _check_descriptors(self) -> None:
+        """Check that the program has left the connections to the workers open.
+
+        If it has not, what starts processes may have lost its descriptors, too, and
+        write to another file.
+
+        Raises:
+            NoWorkersError: It has closed them.
+        """
+        self._has_lost |= any(one.process.is_lost for one in self.handles)
+        if self._has_lost:
+            raise NoWorkersError(
+                "none",
+                "the program has closed descriptors of its workers; before it does, "
+                "close runners, and call parpass.runner.end_idle_workers()",
+            )
+
     def _enqueue(self, queued: QueuedJob) -> None:
         self.queue.append(queued)
         self.assign_jobs()
@@ -388,6 +407,7 @@ class Pool(Executor):
         Raises:
             NoWorkersError: There are no workers, and no thread can be started for one.
         """
+        self._check_descriptors()
         here = [one for one in self.handles if one.may_take_jobs]
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self._workers - len(here), wanted - free)):
@@ -474,6 +494,7 @@ class Pool(Executor):
         """Release a worker whose process ended; fail its job, requeue the next one."""
         process, cause = worker.process.number, worker.process.cause()
         with self.lock:
+            self._has_lost |= worker.process.is_lost
             lost, waiting = worker.current, worker.next
             worker.is_over, worker.current, worker.next = True, None, None
             if waiting is not None and not waiting.is_cancelled:

@@ -18,6 +18,7 @@ import psutil
 
 from parpass.fork_safety import forks_wait
 from parpass.runner.executor import NoWorkersError, exit_cause
+from parpass.runner.follow.inherited_state import file_at
 from parpass.runner.pool.fork_server import preload_fork_server
 from parpass.runner.pool.frozen_process import FrozenWorkerProcess
 from parpass.runner.pool.lifecycle import run_in_thread
@@ -73,6 +74,20 @@ class WorkerProcess:
         self._lock = threading.Lock()
         self._outbox: deque[bytes] = deque()  # messages that a thread sends
         self._is_broken = False
+        self._file: tuple[int, int] | None = None  # that of the channel
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the program has closed the connection, by its descriptor.
+
+        Another file may have the descriptor now, so it is not used any more.
+        """
+        channel = self._channel
+        try:
+            found = None if channel is None else file_at(channel.fileno())
+        except OSError:  # it was closed here
+            return False
+        return found != self._file
 
     def start(
         self,
@@ -100,6 +115,7 @@ class WorkerProcess:
                     resource_tracker.ensure_running()  # it unblocks signals at first
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._channel, theirs = Pipe()
+        self._file = file_at(self._channel.fileno())
         _enlarge_buffer(self._channel)
         with theirs:
             process = _new_process(theirs, env, preload)
@@ -152,6 +168,8 @@ class WorkerProcess:
 
     def _send(self, message: bytes) -> bool:
         assert self._channel is not None
+        if self.is_lost:
+            return False
         try:
             self._channel.send_bytes(message)
         except (OSError, TypeError):  # TypeError: it is closed meanwhile
@@ -163,11 +181,11 @@ class WorkerProcess:
         channel = self._channel
         assert channel is not None
         try:
-            while not _is_readable(channel, _POLL_SECONDS):
+            while not (self.is_lost or _is_readable(channel, _POLL_SECONDS)):
                 # A descendant may hold its end of the connection open.
                 if self._has_exited() and not _is_readable(channel, 0.0):
                     return None
-            return channel.recv_bytes()
+            return None if self.is_lost else channel.recv_bytes()
         except (EOFError, OSError):
             return None
 
@@ -212,6 +230,10 @@ class WorkerProcess:
 
     def clear(self) -> None:
         """Wait until the process has ended, kill it if that takes long; release it."""
+        if self.is_lost:
+            _lost.append(self)  # not to be closed by the collector, either
+            self.kill()
+            return
         self._close_channel()
         if self._process is None:
             return
@@ -226,7 +248,7 @@ class WorkerProcess:
         self._close_channel()
 
     def _close_channel(self) -> None:
-        if self._channel is not None:
+        if self._channel is not None and not self.is_lost:
             self._channel.close()
 
     def _wait_until_ready(self, seconds: Callable[[], float]) -> bool:
@@ -262,6 +284,9 @@ class WorkerProcess:
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode
+
+
+_lost: list[WorkerProcess] = []  # see `is_lost`
 
 
 def _enlarge_buffer(connection: Connection) -> None:
