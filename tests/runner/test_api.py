@@ -117,8 +117,8 @@ def test_cores_are_those_that_loky_counts(
     opens: Any = open
     exists = os.path.exists
 
-    def open_there(path: Any, *how: Any) -> Any:
-        return opens(there(path), *how)
+    def open_there(path: Any, *how: Any, **more: Any) -> Any:
+        return opens(there(path), *how, **more)
 
     def exists_there(path: Any) -> bool:
         return exists(there(path))

@@ -153,8 +153,11 @@ class SlowAdapter(ToyAdapter):
 
 
 def wait_until_loops_end() -> None:
-    """Wait until no thread is left that coordinates a stage."""
+    """Wait until no thread coordinates a stage, as far as they end at all."""
+    until = time.monotonic() + 5
     while any(one.name == "parpass-loop" for one in threading.enumerate()):
+        if time.monotonic() > until:
+            return
         end_idle()
         time.sleep(0.01)
 

@@ -21,7 +21,7 @@ import trio
 
 from parpass.runner.executor import NoWorkersError
 from parpass.runner.follow.inherited_state import file_at
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.pool.lifecycle import register_idle
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
@@ -136,9 +136,7 @@ class _LoopThread:
     def __init__(self, first: TrioCall) -> None:
         self._call: TrioCall | None = first  # the one that is not answered yet
         self._calls = SimpleQueue[TrioCall | None]()  # None ends it
-        self._watched, written = os.pipe()
-        os.close(written)
-        self._file = file_at(self._watched)
+        self._watched, self._file = -1, None  # a descriptor, and what it is of
         self._thread = _start_thread(self._run)
 
     @property
@@ -160,11 +158,16 @@ class _LoopThread:
 
     def _run(self) -> None:
         try:
+            self._watched, written = os.pipe()
+            os.close(written)
+            self._file = file_at(self._watched)
             trio.run(self._serve)
-            os.close(self._watched)
         except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
             if self._call is not None:
                 self._call.settle(outcome.Error(_no_loop_error(error)))
+        finally:
+            if self._file is not None and not self.is_lost:
+                os.close(self._watched)
 
     async def _serve(self) -> None:
         while (call := self._call) is not None:

@@ -83,11 +83,13 @@ class WorkerProcess:
         Another file may have the descriptor now, so it is not used any more.
         """
         channel = self._channel
+        if channel is None:
+            return False
         try:
-            found = None if channel is None else file_at(channel.fileno())
+            found = file_at(channel.fileno())
         except OSError:  # it was closed here
             return False
-        return found != self._file
+        return found != self._file and self._channel is channel
 
     def start(
         self,
@@ -114,9 +116,10 @@ class WorkerProcess:
                 with forks_wait():
                     resource_tracker.ensure_running()  # it unblocks signals at first
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._channel, theirs = Pipe()
-        self._file = file_at(self._channel.fileno())
-        _enlarge_buffer(self._channel)
+        channel, theirs = Pipe()
+        self._file = file_at(channel.fileno())
+        self._channel = channel
+        _enlarge_buffer(channel)
         with theirs:
             process = _new_process(theirs, env, preload)
             with forks_wait():  # multiprocessing takes locks to start it
@@ -167,11 +170,11 @@ class WorkerProcess:
         self._is_broken = True
 
     def _send(self, message: bytes) -> bool:
-        assert self._channel is not None
-        if self.is_lost:
+        channel = self._channel
+        if channel is None or self.is_lost:
             return False
         try:
-            self._channel.send_bytes(message)
+            channel.send_bytes(message)
         except (OSError, TypeError):  # TypeError: it is closed meanwhile
             return False
         return True
@@ -248,8 +251,10 @@ class WorkerProcess:
         self._close_channel()
 
     def _close_channel(self) -> None:
-        if self._channel is not None and not self.is_lost:
-            self._channel.close()
+        if not self.is_lost:
+            channel, self._channel = self._channel, None  # first, for `is_lost`
+            if channel is not None:
+                channel.close()
 
     def _wait_until_ready(self, seconds: Callable[[], float]) -> bool:
         assert self._channel is not None

@@ -12,9 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from parpass.fork_safety import cached_property
 from parpass.replicated_tables import take_missing
-from parpass.runner.follow.payload import StagePayload, UnloadableError
+from parpass.runner.follow.payload import (
+    StagePayload,
+    UnloadableError,
+    UnsendableError,
+)
 from parpass.runner.ipc.batch import (
     BatchDecodeError,
     EncodedFunction,
@@ -23,20 +26,9 @@ from parpass.runner.ipc.batch import (
     decode,
 )
 from parpass.runner.ipc.blobs import WorkerBlobStore
-from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
-from parpass.runner.ipc.messages import (
-    Findings,
-    FunctionOutcome,
-    Job,
-    JobResult,
-    JobTimeline,
-    StageSpec,
-    Verdicts,
-    function_file_name,
-    index_file_name,
-    unsendable_error,
-    with_versions,
-)
+from parpass.runner.ipc.function_file import StageFunctions
+from parpass.runner.ipc.function_outcome import FunctionOutcome, Verdicts, with_versions
+from parpass.runner.ipc.messages import Findings, Job, JobResult, JobTimeline, StageSpec
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
@@ -106,7 +98,7 @@ class StageRunner:
             self._environment = self._adapter.worker_environment(self._module)
         except Exception as error:
             raise UnloadableError.of("the module", error) from error
-        self._attached: dict[int, EncodedFunction] = {}  # to jobs so far, by index
+        self._functions = StageFunctions(folder, number, slot)
         self._loaded: dict[str, Any] = {}
         with setting_limits(spec.limits):
             self._work = StageInterpreter(
@@ -121,7 +113,6 @@ class StageRunner:
                 unstable=spec.unstable,
                 recording=spec.recording,
             )
-        self._file = BatchFile(folder, function_file_name(number))
         self._unloadable: UnloadableError | None = None
         self._recorder: CallRecorder | None = None  # of the job that runs
         self._discards = overrides(self._adapter, "discard")
@@ -130,7 +121,7 @@ class StageRunner:
         self._work.close()
         self._environment = None
         self._payload.close()
-        self._file.close()
+        self._functions.close()
 
     def run_job(self, job: Job) -> bytes:
         """Run the passes on the functions of a job; return the encoded `JobResult`.
@@ -158,7 +149,7 @@ class StageRunner:
             FunctionEncoder(self._adapter, self._values.put, together=together)
             for _ in range(2)
         )
-        self._attached.update(job.attached)
+        self._functions.attach(job.attached)
         verdicts: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
         self._work.quarantined = verdicts
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
@@ -239,25 +230,6 @@ class StageRunner:
             recorder.encoded(),
         )
 
-    @cached_property
-    def _index(self) -> FunctionIndex:
-        return FunctionIndex.open(self._folder, index_file_name(self.number))
-
-    def _encoded(self, index: int) -> EncodedFunction | IndexEntry:
-        """Return an encoded function, or its entry in the index, once it is written."""
-        attached = self._attached.get(index)
-        if attached is not None:
-            return attached
-        if not self._index.is_written(index):
-            outer = self._slot.wait()
-            self._index.wait_for(index)
-            self._slot.leave(outer)
-        return self._index[index]
-
-    def _size(self, index: int) -> int:
-        attached = self._attached.get(index)
-        return self._index.size(index) if attached is None else attached.size
-
     def _batches(self, functions: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the functions in batches: small ones together, large ones alone.
 
@@ -269,7 +241,7 @@ class StageRunner:
         """
         begin, size = 0, 0
         for at, index in enumerate(functions):
-            own = self._size(index)
+            own = self._functions.size(index)
             size += own
             if at == 1 or (size > _BATCH_BYTES and at > begin):
                 yield functions[begin:at]
@@ -323,7 +295,7 @@ class StageRunner:
         name = self._spec.names[index]
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
-            known = self._work.read_original(name)
+            known = self._work.versions.read_original(name)
             self._loaded[name] = self._load(name) if known is None else known
         return FunctionCursor(name, index)
 
@@ -350,11 +322,11 @@ class StageRunner:
         except StorageError:
             raise
         except Exception as error:
-            raise unsendable_error(name, function, error) from error
+            raise UnsendableError.of_function(name, function, error) from error
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
-            if not self._work.is_cached(name, one):
+            if not self._work.versions.is_cached(name, one):
                 self._adapter.discard(one)
 
     def _load(self, name: str) -> Any:
@@ -362,28 +334,18 @@ class StageRunner:
             # A pass that consumes its argument owns it: it is given to no other.
             boxes = self._adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        found = self._encoded(self._work.names()[name])
+        index = self._work.versions.index[name]
+        self._functions.wait_for(index)
         try:
-            encoded = self._file.read(found) if isinstance(found, IndexEntry) else found
+            encoded = self._functions.read(index)
             return decode(encoded, self._adapter, self._values.source, self._module)
         except StorageError:
             raise
         except BatchDecodeError as failed:  # an earlier function of the same batch
-            name, error = self._member(found, failed.at) or name, failed.error
+            earlier = self._functions.batch_member(index, failed.at)
+            name = name if earlier is None else self._spec.names[earlier]
+            error = failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
         self._unloadable = UnloadableError.of(f"function '{name}'", error)
         raise self._unloadable from error
-
-    def _member(self, one: EncodedFunction | IndexEntry, at: int) -> str | None:
-        """Return the name of the function at an index of the batch of a function.
-
-        None if it is not known, as of a batch that was sent for one function of it.
-        """
-        if isinstance(one, IndexEntry):
-            return self._spec.names[self._index.function_at(one.offset, at)]
-        wanted = EncodedFunction(one.batch, at)
-        names = self._spec.names
-        return next(
-            (names[i] for i, it in self._attached.items() if it == wanted), None
-        )

@@ -134,7 +134,7 @@ class PassInstrumentor:
             self.calling = hooks
             args = info, record.remarks
             try:
-                yield CallEventHook(hooks, "on_remark", None, args, time)
+                yield CallEventHook(None, hooks, "on_remark", args, time)
             except Exception as error:
                 if record.failure is None:
                     raise
@@ -162,7 +162,7 @@ class PassInstrumentor:
             if hooks.on_function_changed is not None and told:
                 self.calling = hooks
                 yield CallEventHook(
-                    hooks, "on_function_changed", None, (info, told), time
+                    None, hooks, "on_function_changed", (info, told), time
                 )
 
     def _call(
@@ -171,5 +171,5 @@ class PassInstrumentor:
         self.calling = hooks
         seen = mod if hooks.observes_ir else None
         return CallHook(
-            hooks, hook_name, seen, (pass_.info, *args), self._cursor.hook_time
+            seen, hooks, hook_name, (pass_.info, *args), self._cursor.hook_time
         )

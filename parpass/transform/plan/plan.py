@@ -36,6 +36,7 @@ from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import FoundMutability, ModuleAdapter
+from parpass.transform.capture.emission import BufferedRendering
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate, report
@@ -277,7 +278,7 @@ class _Interpreter:
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
-            failed = yield Emit(record, self.cursor.given)
+            failed = yield Emit(self._rendered(record), record.emissions)
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:
@@ -288,7 +289,7 @@ class _Interpreter:
             if record.remarks:
                 yield from self.instrumentor.deliver(record)
             if record.diagnostics or renderer_is_overridden():
-                yield Render(record, self.cursor.given)
+                yield Render(self.cursor.given, record, self.context)
         if record.failure is not None:
             if not isinstance(record.failure, UnreadFunctionError):
                 add_note(record.failure, record.where)
@@ -298,6 +299,11 @@ class _Interpreter:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
             self._keep_function_counters(record)
+
+    def _rendered(self, record: StepRecord) -> Any:
+        """Return the module that emissions of a pass are rendered with, if some are."""
+        is_needed = any(type(one) is BufferedRendering for one in record.emissions)
+        return self.cursor.given if is_needed else None
 
     def _keep_function_counters(self, record: StepRecord) -> None:
         kept = self.context.function_statistics
