@@ -13,7 +13,7 @@ from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import known_results, may_go_on_serially
 from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.ipc.messages import Recording, Verdicts
+from parpass.runner.ipc.function_outcome import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import PlacementPolicy, PlacementReason

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from parpass.errors.core import add_note
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     AbandonedError,
     Cutoff,

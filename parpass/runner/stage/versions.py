@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, cast
 
 from parpass.program_modules import is_of_program
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     FunctionOutcome,
     Read,
     ReadKind,

@@ -27,16 +27,8 @@ from parpass.runner.ipc.batch import (
 )
 from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.function_file import StageFunctions
-from parpass.runner.ipc.messages import (
-    Findings,
-    FunctionOutcome,
-    Job,
-    JobResult,
-    JobTimeline,
-    StageSpec,
-    Verdicts,
-    with_versions,
-)
+from parpass.runner.ipc.function_outcome import FunctionOutcome, Verdicts, with_versions
+from parpass.runner.ipc.messages import Findings, Job, JobResult, JobTimeline, StageSpec
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
