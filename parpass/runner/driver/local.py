@@ -9,6 +9,8 @@ import contextlib
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import known_results, may_go_on_serially
 from parpass.runner.driver.probe import HandoverCriterion, Look
@@ -44,17 +46,25 @@ def run_serially(
     return outcome
 
 
+class Handover(msgspec.Struct, frozen=True):
+    """The end of the part of a stage that runs here until workers would be faster.
+
+    Attributes:
+        reason: Why it ran here: workers were starting, or were not worth it.
+        known: Where a serial run is best for the rest, the results that it takes.
+    """
+
+    reason: PlacementReason
+    known: KnownResults | None = None
+
+
 async def run_until_handover(
     state: RunState, stage: StageInProgress, policy: PlacementPolicy
-) -> PlacementReason | KnownResults:
+) -> Handover:
     """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
     was never so.
-
-    Returns:
-        Why it ran here: workers were starting, or were not worth it. Where a serial run
-        is best for the rest, the results that it takes.
     """
     outcomes = stage.outcomes
     functions = len(outcomes.missing())
@@ -63,12 +73,12 @@ async def run_until_handover(
         known = await state.backend.call(run_functions, state, stage, criterion)
     criterion.start_others()
     if known is not None:
-        return known
+        return Handover(criterion.reason, known)
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     if not any(outcome.ended_early for outcome in outcomes.notable.values()):
         COST_MODEL.update(stage.command.steps, outcomes.step_seconds, criterion.nodes)
-    return criterion.reason
+    return Handover(criterion.reason)
 
 
 async def run_rest(

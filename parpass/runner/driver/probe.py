@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 
 from parpass.errors import RuntimeUseError
-from parpass.fork_safety import cached_property, forks_wait
+from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle
@@ -37,7 +37,6 @@ from parpass.runner.placement import (
     Placement,
     PlacementPolicy,
     PlacementReason,
-    SpeedupModel,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
@@ -99,6 +98,7 @@ class HandoverCriterion:
         self._stage, self._state, self._policy = stage, state, policy
         self._store, self._adapter = state.store, state.store.adapter
         self._overhead = policy.dispatch_overhead(functions)
+        self._speedup = policy.speedup()
         # Of the last looks, seconds for each function since the look before.
         self._rates: deque[float] = deque(maxlen=_LOOKS)
         self._loading: list[Future[bytes]] = []  # passes, in the first workers
@@ -147,11 +147,6 @@ class HandoverCriterion:
                 return Look(0)
         self.nodes += count * self._size
         return Look(count, is_small and not self.has_started)
-
-    @cached_property
-    def _speedup(self) -> SpeedupModel:
-        # Asked for by the thread that runs passes: it imports loky to count cores.
-        return self._policy.speedup()
 
     def seconds(self) -> float:
         """Return the seconds since the first function."""

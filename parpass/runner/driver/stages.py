@@ -36,6 +36,7 @@ from parpass.runner.placement import (
     PlacementPolicy,
     PlacementReason,
     together,
+    undivided,
 )
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
@@ -134,11 +135,11 @@ class StageExecutor:
             return await self._finish_here(stage, placed.why)
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
-            why = await run_until_handover(state, stage, policy)
-            if isinstance(why, KnownResults):
-                return await self._finish_pass_by_pass(stage, policy, why)
+            handover = await run_until_handover(state, stage, policy)
+            if handover.known is not None:
+                return await self._finish_pass_by_pass(stage, policy, handover.known)
             if not stage.outcomes.missing():
-                return await self._finish_here(stage, why)
+                return await self._finish_here(stage, handover.reason)
         return await self._finish_in_workers(stage, policy)
 
     def _open(
@@ -304,9 +305,7 @@ class StageExecutor:
             raise _isolation_error(f"pass '{name}' cannot {fallback.detail}: {reason}")
         # The plan asks for the passes after those that go where the first one goes.
         is_local = [reason is not None for reason in reasons]
-        count = next(
-            (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
-        )
+        count = undivided(is_local)
         first = stage.first(count)
         if first is not stage:
             outcomes = first.outcomes

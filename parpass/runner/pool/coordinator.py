@@ -118,14 +118,18 @@ async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) 
         StorageError: There is no room.
         UnsendableError: A function cannot be encoded.
     """
-    # Encoded first: the scheduler plans for one worker if that is all.
-    ready = stage.writer.encode_some()
-    run = _StageRun(stage, executor, board)
     try:
-        await run.run(ready or FunctionsReady((), ()))
-    except BaseException:
-        run.cancel_jobs()
-        raise
+        # Encoded first: the scheduler plans for one worker if that is all.
+        ready = stage.writer.encode_some()
+        run = _StageRun(stage, executor, board)
+        try:
+            await run.run(ready or FunctionsReady((), ()))
+        except BaseException:
+            run.cancel_jobs()
+            raise
+    finally:
+        # Here, as the run may be over while this thread still writes to its files.
+        stage.writer.end()
 
 
 class _StageRun:

@@ -20,6 +20,7 @@ import outcome
 import trio
 
 from parpass.runner.executor import NoWorkersError
+from parpass.runner.follow.inherited_state import file_at
 from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.pool.lifecycle import register_idle
 
@@ -135,22 +136,38 @@ class _LoopThread:
     def __init__(self, first: TrioCall) -> None:
         self._call: TrioCall | None = first  # the one that is not answered yet
         self._calls = SimpleQueue[TrioCall | None]()  # None ends it
+        self._watched, self._file = -1, None  # a descriptor, and what it is of
         self._thread = _start_thread(self._run)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the program has closed descriptors, as it seems all that it found.
+
+        Other files may have those of the loop now, so it is not even ended.
+        """
+        return file_at(self._watched) != self._file
 
     def assign(self, call: TrioCall) -> None:
         self._calls.put(call)
 
     def end(self) -> None:
         """End the loop, which is idle, and wait for its thread."""
-        self._calls.put(None)
-        self._thread.join()
+        if not self.is_lost:
+            self._calls.put(None)
+            self._thread.join()
 
     def _run(self) -> None:
         try:
+            self._watched, written = os.pipe()
+            os.close(written)
+            self._file = file_at(self._watched)
             trio.run(self._serve)
         except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
             if self._call is not None:
                 self._call.settle(outcome.Error(_no_loop_error(error)))
+        finally:
+            if self._file is not None and not self.is_lost:
+                os.close(self._watched)
 
     async def _serve(self) -> None:
         while (call := self._call) is not None:
@@ -165,6 +182,8 @@ class _LoopThread:
     def _next_call(self) -> TrioCall | None:
         with contextlib.suppress(Empty):
             return self._calls.get(timeout=IDLE_SECONDS)
+        if self.is_lost:
+            threading.Event().wait()
         with contextlib.suppress(ValueError):  # who removed it has a call for it
             _idle.remove(self)
             return None
@@ -190,7 +209,9 @@ register_idle(end_idle)
 
 def _assign(call: TrioCall) -> None:
     with contextlib.suppress(IndexError):
-        _idle.pop().assign(call)
+        while (thread := _idle.pop()).is_lost:
+            pass
+        thread.assign(call)
         return
     _LoopThread(call)
 

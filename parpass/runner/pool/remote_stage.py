@@ -36,7 +36,7 @@ from parpass.transform.violations import note_violations
 
 
 class RemoteStage:
-    """One stage that runs on a pool; owns its files and adds outcomes to `outcomes`.
+    """One stage that runs on a pool; adds outcomes to `outcomes`.
 
     It encodes the spec, which all jobs have in common; its writer encodes functions.
 
@@ -215,8 +215,7 @@ class RemoteStage:
         return max(0.0, sum(began) - len(began) * self._began)
 
     def end(self) -> None:
-        """Remove the files of the stage, and update the cost model."""
+        """Notify observers of the end, and update the cost model."""
         nodes = self._bytes / BYTES_PER_NODE
         COST_MODEL.update_missing(self.steps, self._seconds, nodes)
         self.observers.stage_returned(self.starting_seconds())
-        self.writer.end()

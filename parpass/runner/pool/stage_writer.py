@@ -257,6 +257,7 @@ class StageWriter:
         return found
 
     def end(self) -> None:
+        """Remove the files of the stage."""
         if self._writer is None:
             return
         folder = self._store.folder

@@ -11,11 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-
-from parpass.runner.follow.inherited_state import inherited_state
 
 if TYPE_CHECKING:
     from parpass.runner.pool.worker_process import WorkerProcess
@@ -54,11 +52,12 @@ class WorkerHandle:
         began: When the current job began, by `time.monotonic`.
         is_over: Whether the process has ended, or is about to.
         is_retired: Whether it gets no more jobs, and ends after those that it has.
+        inherited_state: The state of this process when it was started.
     """
 
-    def __init__(self, process: WorkerProcess) -> None:
+    def __init__(self, process: WorkerProcess, inherited: tuple[Any, ...]) -> None:
         self.process = process
-        self.inherited_state = inherited_state()
+        self.inherited_state = inherited
         self.is_retired = False
         self.is_ready = False
         self.current: QueuedJob | None = None

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parpass.errors import RuntimeUseError
 from parpass.fork_safety import forks_wait
@@ -78,6 +78,7 @@ class Pool(Executor):
         self._preload = preload
         self._failed_starts = 0  # in a row
         self._is_closed = False
+        self._has_lost = False  # descriptors, see `_check_descriptors`
         self._start_seconds = DEFAULT_START_SECONDS
         self._directories = KeptDirectories(workers)
         self.lock = threading.Lock()
@@ -110,9 +111,11 @@ class Pool(Executor):
     def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
         with self.lock:
             self._check_open()
+            self._check_descriptors()
             self._start_seconds = seconds
-            self._retire_outdated()
-            self._spawn(self._workers)
+            state = inherited_state()
+            self._retire_outdated(state)
+            self._spawn(self._workers, state)
 
     def submit(
         self,
@@ -219,6 +222,23 @@ class Pool(Executor):
         if self._is_closed:
             raise RuntimeUseError.closed("runner")
 
+    def _check_descriptors(self) -> None:
+        """Check that the program has left the connections to the workers open.
+
+        If it has not, what starts processes may have lost its descriptors, too, and
+        write to another file.
+
+        Raises:
+            NoWorkersError: It has closed them.
+        """
+        self._has_lost |= any(one.process.is_lost for one in self.handles)
+        if self._has_lost:
+            raise NoWorkersError(
+                "none",
+                "the program has closed descriptors of its workers; before it does, "
+                "close runners, and call parpass.runner.end_idle_workers()",
+            )
+
     def _enqueue(self, queued: QueuedJob) -> None:
         self.queue.append(queued)
         self.assign_jobs()
@@ -262,17 +282,25 @@ class Pool(Executor):
             worker.is_over = True
             worker.process.kill()
 
-    def _spawn(self, wanted: int) -> None:
+    def _spawn(self, wanted: int, state: tuple[Any, ...] | None = None) -> None:
         """Start processes if too few are idle or starting.
+
+        Args:
+            wanted: How many are to be idle or starting.
+            state: The state that they inherit, if it is known.
 
         Raises:
             NoWorkersError: There are no workers, and no thread can be started for one.
         """
         here = [one for one in self.handles if one.may_take_jobs]
         free = sum(1 for one in here if one.current is None)
-        for _ in range(min(self._workers - len(here), wanted - free)):
+        count = min(self._workers - len(here), wanted - free)
+        if count > 0:
+            self._check_descriptors()
+        for _ in range(count):
             try:
-                worker = WorkerHandle(_new_process())
+                state = state or inherited_state()
+                worker = WorkerHandle(_new_process(), state)
                 run = functools.partial(self._run_worker, worker)
                 thread = threading.Thread(
                     target=run, name="parpass-worker", daemon=True
@@ -289,9 +317,8 @@ class Pool(Executor):
                     raise _no_workers_error(error) from error
                 return
 
-    def _retire_outdated(self) -> None:
+    def _retire_outdated(self, state: tuple[Any, ...]) -> None:
         """Retire workers that are not what new ones would be; others replace them."""
-        state = inherited_state() if self.handles else ()
         for worker in self.handles:
             if worker.inherited_state != state and not worker.is_retired:
                 worker.is_retired = True
@@ -354,6 +381,7 @@ class Pool(Executor):
         """Release a worker whose process ended; fail its job, requeue the next one."""
         process, cause = worker.process.number, worker.process.cause()
         with self.lock:
+            self._has_lost |= worker.process.is_lost
             lost, waiting = worker.current, worker.next
             worker.is_over, worker.current, worker.next = True, None, None
             if waiting is not None and not waiting.is_cancelled:

@@ -359,7 +359,7 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over(
     ending, mod = EndsTheRun(), program(*range(6))
     stage, state = begun((ending,), mod)
     ending.store = state.store
-    policy: Any = SimpleNamespace(dispatch_overhead=float)
+    policy: Any = SimpleNamespace(dispatch_overhead=float, speedup=int)
     criterion = AllTogether(6, stage, state, policy)
 
     def run() -> None:

@@ -390,7 +390,7 @@ def test_closing_what_was_never_started_starts_nothing():
 def ready_worker() -> WorkerHandle:
     """Return a worker that takes jobs, and runs none."""
     process: Any = SimpleNamespace(send=bool)  # as if it arrived
-    worker = WorkerHandle(process)
+    worker = WorkerHandle(process, ())
     worker.is_ready = True
     return worker
 
