@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -122,6 +123,35 @@ def test_a_printer_does_not_make_them_forgotten(monkeypatch: pytest.MonkeyPatch)
         heard = heard_of([[talk, Add(1), talk]], program(*ALL))
     assert "prints" in str(log.log)
     assert len(heard) == 2
+
+
+class _ShownMeanwhile:
+    """A mark of a warning; when it is looked at, another thread warns."""
+
+    def __bool__(self) -> bool:
+        thread = threading.Thread(target=_warn_anew)
+        thread.start()
+        thread.join()
+        return True
+
+
+def _warn_anew() -> None:
+    warnings.warn("of another thread", UserWarning, stacklevel=1)
+
+
+def test_another_thread_may_warn_while_those_that_were_shown_are_looked_at(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    registry: dict[Any, Any] = {}
+    monkeypatch.setitem(globals(), "__warningregistry__", registry)
+    context = PassContext(config={ASKING_WORKERS_SECONDS: HERE})
+    with listening() as heard:
+        warnings.warn("before", UserWarning, stacklevel=1)
+        registry["of a thread", UserWarning, 1] = _ShownMeanwhile()
+        COST_MODEL.forget(passes := [Add(1), Add(1)])
+        made = runner.run_sync(program(*ALL), Sequential(passes), context=context)
+    assert made["f0"].values == (2,)
+    assert [text for _, text, *_ in heard] == ["before", "of another thread"]
 
 
 functions = st.sets(st.sampled_from(ALL)).map(frozenset)

@@ -77,7 +77,7 @@ class KeptRegistries:
                 continue  # it is outdated, and will be emptied
             kept: _Registry = {
                 key: value
-                for key, value in registry.items()
+                for key, value in registry.copy().items()  # others may warn meanwhile
                 if type(key) is tuple and value
             }
             registry.update(dict.fromkeys(kept, shown))
