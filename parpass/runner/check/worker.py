@@ -250,7 +250,7 @@ class _PassRunner:
             try:
                 made = transform_function(step, name, function, view, context, adapter)
                 result = adapter.encode_function(made, keep_inline)
-            except Exception as error:  # noqa: BLE001 -- it is compared
+            except BaseException as error:  # noqa: BLE001 -- it is compared
                 failure = format_with_method(error)
         return FunctionReport(result, failure, _effects_text(recorder)), made
 

@@ -19,6 +19,7 @@ from parpass.transform import (
     FunctionPass,
     Pass,
     PassContext,
+    Sequential,
     adapter_of,
     module_pass,
     parse_pipeline,
@@ -45,6 +46,7 @@ from tests.support.toy.counting_ir import (
 from tests.support.toy.hard_passes import Exit
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, AddFrom, FailOn
+from tests.support.toy.pipelines import see
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +196,20 @@ def test_a_checked_run_raises(runner_of: RunnerOf, workers: int):
 
 
 @pytest.mark.slow
+def test_a_checked_run_names_the_pass_that_raises_systemexit(runner_of: RunnerOf):
+    steps, mod = Sequential([Add(1), FailOn(2, SystemExit)]), program(1)
+    config = {"parpass.check_contract": True}
+    serial = see(steps, mod, settings={"config": config})
+    assert serial.error is not None
+    parallel = see(
+        steps,
+        mod,
+        run=lambda root, mod: runner_of(1).run_sync(mod, root),
+        settings={"config": {**config, **POOLED}},
+    )
+    assert parallel == serial
+
+
 def test_relays_passes_keep_it():
     context = PassContext(3, config={"parpass.check_contract": True})
     passes = "InferType,FoldConstant,EliminateCommonSubexpr,DeadCodeElimination"
