@@ -309,6 +309,26 @@ def test_a_function_made_on_demand_is_blamed_itself(
     assert values_of(after) == {"f0": (2, 2), "f1": (2, 2), "f2": (4, 2)}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["skip", "fail"])
+def test_a_body_that_hangs_in_two_workers_at_once_is_judged_once(
+    runner: Runner, policy: str
+):
+    """One has it for its function, the other for what that function is read by."""
+    context = pooled()
+    runner.run_sync(program(1, 3, 4, 5), AddFrom("f0"), context=context)  # both start
+    settings: Any = {"function_timeout": LIMIT, "on_failure": policy}
+    steps = [EndIn("hang", 2), AddFrom("f0")]
+    if policy == "skip":
+        after = runner.run_sync(program(2, 3), steps, context=context, **settings)
+        assert values_of(after) == {"f0": (2, 2), "f1": (4, 2)}
+        return
+    with pytest.raises(FunctionTimeoutError) as caught:
+        runner.run_sync(program(2, 3), steps, context=context, **settings)
+    assert caught.value.function == "f0"
+    assert not other_failures(caught.value)
+
+
 @at_times("toy", [box_program], [program])
 @pytest.mark.slow
 def test_memory_beyond_the_limit_is_refused(

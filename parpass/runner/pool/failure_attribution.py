@@ -11,7 +11,6 @@ which are. To cancel a job kills its worker, which may be in Python or in C.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
@@ -79,7 +78,8 @@ class FailureAttribution:
         # By function: what killed its worker, or exceeded a limit.
         self._at_fault: dict[int, tuple[Status, str | Limit]] = {}
         self._retried: set[int] = set()
-        self._attempts: Counter[tuple[str, int]] = Counter()
+        # Those resolved so far: a function, and the body that its worker called.
+        self._resolved: set[tuple[int, tuple[str, int]]] = set()
 
     @property
     def least_limit(self) -> float | None:
@@ -150,17 +150,23 @@ class FailureAttribution:
         names, budget = self.outcomes.names, self._budgets[work.body_step]
         body = names[work.body], work.body_step
         quarantined = self.outcomes.quarantined
-        # A death although the body is not called is one of pickling or unpickling.
+        is_first = (function, body) not in self._resolved
+        self._resolved.add((function, body))
+        skips = budget.on_failure is OnFailure.SKIP
+        is_pass = work.phase == Phase.PASS
+        # A death although the body is not called is one of pickling or unpickling. It
+        # may have been called: several workers may, each for another function.
         if body not in quarantined:
-            self._attempts[body] += 1
-            if budget.on_failure is OnFailure.RETRY and self._attempts[body] == 1:
+            if budget.on_failure is OnFailure.RETRY and is_first:
                 return FailureResolved(function, again=True, may_truncate=True)
-            skips = budget.on_failure is OnFailure.SKIP
-            if skips or work.phase == Phase.PASS:
+            if skips or is_pass:
                 quarantined[body] = error.reason if skips else error
-            # It runs again up to this step, for the effects of the passes before.
-            if skips or (work.phase == Phase.PASS and work.step):
-                return FailureResolved(function, again=True, may_truncate=not skips)
+            is_called = skips or is_pass
+        else:
+            is_called = is_first and is_pass
+        # It runs again up to this step, for the effects of the passes before.
+        if is_called and (skips or work.step):
+            return FailureResolved(function, again=True, may_truncate=not skips)
         seconds = [0.0] * (work.step + 1)
         failed = FunctionOutcome(None, seconds, failure=error)
         if work.step and work.phase == Phase.PICKLE:
