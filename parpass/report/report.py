@@ -26,9 +26,9 @@ class Sections(NamedTuple):
 
     headline: str = ""
     times: Sequence[Line] = ()
-    workers: Sequence[Line] = ()
     facts: Sequence[str] = ()
     advice: Sequence[str] = ()
+    workers: Sequence[Line] = ()
 
     @property
     def closing(self) -> list[str]:
@@ -54,7 +54,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         """Return all that is shown of the report."""
         facts = (self.counts, *self.stage_counts, *self.notes)
         workers = self._worker_lines() if self.in_workers else ()
-        return Sections(self.headline, self.lines(), workers, facts, self.advice)
+        return Sections(self.headline, self.lines(), facts, self.advice, workers)
 
     @property
     def headline(self) -> str:

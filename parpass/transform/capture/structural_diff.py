@@ -29,8 +29,9 @@ _DEFINED = re.compile(
     r"^\s*(?:let\s+)?([A-Za-z_]\w*\d)\s*(?::[^=\n]*)?=\s", re.MULTILINE
 )
 _NAME = "\0"  # stands for one in the shape of a line
-_MAX_KEY = 8192  # characters of two texts whose diff is kept, for others like them
 _OWN = "@\1$"  # stands for that of the function; no other begins behind a `$`
+# Diffs that are kept for functions like that one, and the characters of its two texts.
+_MAX_KNOWN, _MAX_KEY = 4096, 8192
 _NUMBERED = re.compile(r"(.*?)(_?\d*)([\]\"]?)", re.DOTALL)
 # Pairs of equal lines between two matches; beyond it frequent ones are not compared.
 _MAX_PAIRS = 50_000
@@ -99,9 +100,12 @@ class FunctionDiffs:
         if len(before) + len(after) > _MAX_KEY or _OWN in before or _OWN in after:
             return self._made(before, after)
         key = before.replace(own, _OWN), after.replace(own, _OWN)
-        if key not in self._known:
-            self._known[key] = self._made(*key)
-        return self._known[key].replace(_OWN, own)
+        found = self._known.get(key)
+        if found is None:
+            found = self._made(*key)
+            if len(self._known) < _MAX_KNOWN:
+                self._known[key] = found
+        return found.replace(_OWN, own)
 
     def _made(self, before: str, after: str) -> str:
         older = self._newer
