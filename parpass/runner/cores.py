@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 import signal
+from pathlib import Path
 
 from parpass.errors import Hint, HintedMessage, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.fork_safety import forks_wait
 from parpass.runner.ipc.file_lock import HAS_LOCKS
+
+# The processor time that a container may use, and in which time: both in one file
+# (version 2 of cgroups), or each in its own (version 1).
+_CGROUPS = "/sys/fs/cgroup"
+_QUOTA = ("cpu.max",)
+_OLD_QUOTA = ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
 
 _UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
 _MAX_WORKERS_PER_CORE = 4  # workers at most
@@ -26,15 +35,35 @@ def usable_cores() -> int:
     """Return how many processes can run at once.
 
     This is the number of cores, or less if the affinity mask of this process, the quota
-    of its container, or `LOKY_MAX_CPU_COUNT` says so.
-
-    Raises:
-        RuntimeError: Called at exit, and loky was not imported before.
+    of its container, or `LOKY_MAX_CPU_COUNT` says so. It is that of `loky.cpu_count`,
+    whose import takes longer than a run that needs no workers.
     """
-    with forks_wait():
-        import loky  # imported late: it takes longer than a run that needs no workers
+    cores = os.cpu_count() or 1
+    most = int(os.environ.get("LOKY_MAX_CPU_COUNT", cores))
+    with contextlib.suppress(AttributeError, NotImplementedError):  # not everywhere
+        most = min(most, len(os.sched_getaffinity(0)))
+    return max(1, min(cores, most, _quota(cores)))
 
-    return loky.cpu_count()
+
+def _quota(cores: int) -> int:
+    """Return how many of so many cores the container may use at once."""
+    found = _words(_QUOTA)
+    if len(found) != 2:
+        found = _words(_OLD_QUOTA)
+    try:
+        quota, period = map(int, found)
+    except ValueError:  # none, or `max`
+        return cores
+    return math.ceil(quota / period) if quota > 0 and period > 0 else cores
+
+
+def _words(names: tuple[str, ...]) -> list[str]:
+    """Return the words in files of cgroups; none if a file does not exist."""
+    try:
+        texts = [Path(_CGROUPS, name).read_text() for name in names]
+    except OSError:
+        return []
+    return " ".join(texts).split()
 
 
 def clamp_workers(workers: int) -> int:

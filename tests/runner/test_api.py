@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import loky
 import pytest
 import trio
 import trio.testing
@@ -48,6 +51,7 @@ from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, AddFrom, Duplicate, Keep, Say
 from tests.support.watching import Log
 
+ROOT = Path(__file__).parents[2]
 PASSES = [Add(1), AddFrom("f1"), Duplicate(), Add(2)]
 
 
@@ -83,12 +87,67 @@ def test_no_more_workers_than_the_affinity_mask_and_the_quota_allow():
     assert counted.stdout.strip() == "1"
 
 
-def test_a_quota_of_the_container_counts(monkeypatch: pytest.MonkeyPatch):
-    def quota_of_one(_cores: int) -> int:
-        return 1
+QUOTAS: list[tuple[dict[str, str], int]] = [
+    ({}, 8),
+    ({"cpu.max": "max 100000\n"}, 8),
+    ({"cpu.max": "150000 100000\n"}, 2),
+    ({"cpu.max": "900000 100000\n"}, 8),
+    ({"cpu.max": "100000\n", "cpu/cpu.cfs_quota_us": "-1\n"}, 8),
+    ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+    ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
+]
 
-    monkeypatch.setattr("loky.backend.context._cpu_count_cgroup", quota_of_one)
-    assert usable_cores() == 1
+
+@pytest.mark.parametrize(("files", "cores"), QUOTAS, ids=str)
+@pytest.mark.parametrize("most", [None, "0", "1", "5", "99"])
+def test_cores_are_those_that_loky_counts(
+    files: dict[str, str],
+    cores: int,
+    most: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def there(path: Any) -> Any:
+        return str(path).replace("/sys/fs/cgroup", str(tmp_path))
+
+    opens: Any = open
+    exists = os.path.exists
+
+    def open_there(path: Any, *how: Any, **more: Any) -> Any:
+        return opens(there(path), *how, **more)
+
+    def exists_there(path: Any) -> bool:
+        return exists(there(path))
+
+    def affinity(_process: int) -> Any:
+        return range(8)
+
+    for module in (builtins, io):
+        monkeypatch.setattr(module, "open", open_there)
+    monkeypatch.setattr(os.path, "exists", exists_there)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "sched_getaffinity", affinity)
+    if most is not None:
+        monkeypatch.setenv("LOKY_MAX_CPU_COUNT", most)
+    cpu_count: Any = loky.cpu_count  # pyright: ignore[reportUnknownMemberType] -- untyped
+    assert usable_cores() == cpu_count()
+    assert usable_cores() == max(1, min(cores, int(most or 99)))
+
+
+def test_a_run_that_starts_no_workers_does_not_load_what_starts_them():
+    script = """
+import sys
+from parpass import run_pipeline_sync
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add
+run_pipeline_sync(program(*range(30)), [Add(1)])
+assert not {"loky", "trio"} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 
 def test_what_is_no_pipeline_or_no_module_is_refused():
@@ -259,6 +318,34 @@ def test_async_module_passes_are_awaited_on_the_callers_loop(runner: Runner):
         run(lambda awaits=awaits: runner.run(program(1), [awaits], context=pooled()))
         assert awaits.thread == threading.get_ident()
     runner.run_sync(program(1), [Awaits(trio.sleep)])
+
+
+class LeavesBehind(Awaits):
+    """Leaves a call on the loop that raises."""
+
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        trio.lowlevel.current_trio_token().run_sync_soon(self.fail)
+        return mod
+
+    def fail(self) -> None:
+        raise LookupError("left behind")
+
+
+def test_what_an_async_pass_leaves_on_its_loop_breaks_no_other_pass(runner: Runner):
+    leaves, awaits = LeavesBehind(trio.sleep), Awaits(trio.sleep)
+
+    async def cell() -> None:
+        with prompt():
+            for _ in range(3):
+                with pytest.raises(trio.TrioInternalError) as beside:
+                    runner.run_sync(program(1), [leaves])
+                assert "left behind" in repr(beside.value.__cause__)
+                runner.run_sync(program(1), [awaits, Add(1)], context=pooled())
+
+    with pytest.raises(trio.TrioInternalError) as plain:
+        runner.run_sync(program(1), [leaves])
+    assert "left behind" in repr(plain.value.__cause__)
+    asyncio.run(cell())
 
 
 def _asyncio_run(function: Any) -> Any:

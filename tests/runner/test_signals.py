@@ -10,15 +10,18 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from parpass.runner import open_runner
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_stale
+from parpass.runner.pool.lifecycle import end_idle
+from parpass.transform import register_adapter
 from tests.support.cells import by_turns
 from tests.support.runner.pooled import folders, new_pipe, run_pooled
 from tests.support.toy.hard_passes import Hang
-from tests.support.toy.ir import program, values_of
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
 from tests.support.toy.passes import Add
 
 pytestmark = pytest.mark.slow
@@ -125,6 +128,77 @@ def test_what_a_handler_of_signals_raises_ends_the_run_and_no_other(tmp_path: Pa
         signal.signal(signal.SIGUSR1, before)
     assert values_of(after) == {"f0": (2,)}
     assert not folders()
+
+
+class SlowProgram(Program):
+    """A module with a function that takes long to encode."""
+
+
+class SlowAdapter(ToyAdapter):
+    """Handles such modules: the function with this value is encoded when it may be."""
+
+    SLOW = -7
+
+    def __init__(self) -> None:
+        self.is_encoding, self.goes_on = threading.Event(), threading.Event()
+
+    def encode_function(self, function: Fn, blob_sink: Any) -> bytes:
+        if function.values == (self.SLOW,) and not self.goes_on.is_set():
+            self.is_encoding.set()
+            self.goes_on.wait()
+        return super().encode_function(function, blob_sink)
+
+    def __reduce__(self) -> Any:
+        return SlowAdapter, ()
+
+
+def wait_until_loops_end() -> None:
+    """Wait until no thread coordinates a stage, as far as they end at all."""
+    until = time.monotonic() + 5
+    while any(one.name == "parpass-loop" for one in threading.enumerate()):
+        if time.monotonic() > until:
+            return
+        end_idle()
+        time.sleep(0.01)
+
+
+def test_a_run_that_is_interrupted_twice_writes_to_no_file_of_the_program(
+    tmp_path: Path,
+):
+    adapter, late = SlowAdapter(), TimeoutError("late")
+    register_adapter(SlowProgram, adapter)
+
+    def handle(*_: object) -> None:
+        raise late
+
+    def send() -> None:
+        adapter.is_encoding.wait()
+        for _ in range(2):
+            time.sleep(0.2)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    wait_until_loops_end()
+    before = signal.signal(signal.SIGUSR1, handle)
+    sending = threading.Thread(target=send)
+    sending.start()
+    mod = SlowProgram(program(*range(400), adapter.SLOW, *range(400)).functions)
+    files = [tmp_path / f"{at}" for at in range(20)]
+    try:
+        with open_runner(workers=1) as runner:
+            with pytest.raises(TimeoutError):
+                run_pooled(runner, Add(1), mod)
+            with contextlib.ExitStack() as opened:
+                # One of these has the descriptor that a file of the run had.
+                for one in files:
+                    opened.enter_context(one.open("wb"))
+                adapter.goes_on.set()
+                wait_until_loops_end()
+            assert [one.stat().st_size for one in files] == [0] * len(files)
+            after = run_pooled(runner, Add(1), mod)
+    finally:
+        sending.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert values_of(after)["f1"] == (2,)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])

@@ -10,8 +10,9 @@ import pytest
 from parpass import IRModule, PassContext, relay
 from parpass.ir.inference_cache import cache_inference
 from parpass.runner import Runner, RunReport
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.placement import Placement, PlacementPolicy, StartupAmortizer
+from parpass.runner.placement import Placement, PlacementPolicy
 from parpass.runner.stage.interpreter import StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassInfo, adapter_of
 from parpass.transform.budget import UNLIMITED
@@ -116,7 +117,7 @@ def test_without_kept_signatures_a_callee_is_brought_as_far_to_tell_its_type():
         work = StageInterpreter(
             passes, context(**switches), adapter, mod, names, mod.__getitem__
         )
-        work.signature("f1", 1)
+        work.versions.signature("f1", 1)
         return Count.runs
 
     assert (runs(), runs(stable_signatures=False)) == (0, 1)

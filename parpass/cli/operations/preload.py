@@ -74,7 +74,7 @@ def can_preload(jobs: int | None) -> bool:
     """Return whether a run with so many jobs has workers that can preload modules."""
     if not _uses_fork_server(jobs):
         return False
-    from parpass.runner.cores import usable_cores  # imports loky, which is slow
+    from parpass.runner.cores import usable_cores
 
     return jobs is not None or usable_cores() > 1
 

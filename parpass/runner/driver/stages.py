@@ -27,7 +27,7 @@ from parpass.runner.driver.local import run_rest, run_serially, run_until_handov
 from parpass.runner.driver.pass_by_pass import left_stage, run_serially_until_handover
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.messages import Verdict
+from parpass.runner.ipc.function_outcome import Verdict
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import (
@@ -36,6 +36,7 @@ from parpass.runner.placement import (
     PlacementPolicy,
     PlacementReason,
     together,
+    undivided,
 )
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
@@ -134,11 +135,11 @@ class StageExecutor:
             return await self._finish_here(stage, placed.why)
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
-            why = await run_until_handover(state, stage, policy)
-            if isinstance(why, KnownResults):
-                return await self._finish_pass_by_pass(stage, policy, why)
+            handover = await run_until_handover(state, stage, policy)
+            if handover.known is not None:
+                return await self._finish_pass_by_pass(stage, policy, handover.known)
             if not stage.outcomes.missing():
-                return await self._finish_here(stage, why)
+                return await self._finish_here(stage, handover.reason)
         return await self._finish_in_workers(stage, policy)
 
     def _open(
@@ -165,7 +166,7 @@ class StageExecutor:
         elif state.cache is not None:
             state.cache.computed += len(outcomes.names)
         if policy is None:
-            placed = Placed(Placement.LOCAL, self._why_no_policy, len(steps))
+            placed = Placed(Placement.LOCAL, len(steps), self._why_no_policy)
         elif placed is None:
             budgets = budgets_of(steps, state.context.config)
             rest = {name: module.handles[name] for name in outcomes.missing_names()}
@@ -292,21 +293,19 @@ class StageExecutor:
         reasons = fallback.passes
         if reasons is None:
             self._policy, self._why_no_policy = None, fallback.reason
-            self._warn_run_local(fallback)
+            _warn_run_local(policy, fallback)
             return await self._finish_here(stage, fallback.reason)
         unsent = [
             (step.info.name, reason)
             for step, reason in zip(stage.command.steps, reasons, strict=True)
             if reason is not None
         ]
-        if self._state.isolated:
+        if policy.isolated:
             name, reason = unsent[0]
             raise _isolation_error(f"pass '{name}' cannot {fallback.detail}: {reason}")
         # The plan asks for the passes after those that go where the first one goes.
         is_local = [reason is not None for reason in reasons]
-        count = next(
-            (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
-        )
+        count = undivided(is_local)
         first = stage.first(count)
         if first is not stage:
             outcomes = first.outcomes
@@ -325,16 +324,6 @@ class StageExecutor:
         if first.outcomes.is_empty:
             return await self.run(first.command)
         return await self._finish_in_workers(first, policy)
-
-    def _warn_run_local(self, fallback: FallbackError) -> None:
-        message, advice = _FALLBACK_MESSAGES[fallback.reason]
-        message = message.format(fallback.detail)
-        if self._state.isolated:
-            raise _isolation_error(message)
-        warn(
-            f"{message}, so the rest of this run stays in this process{advice}",
-            SlowerRunWarning,
-        )
 
     async def _merge_outcomes(self, stage: StageInProgress) -> StageResult:
         """Return the result of a stage of which every function has an outcome."""
@@ -355,6 +344,17 @@ class StageExecutor:
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
+
+
+def _warn_run_local(policy: PlacementPolicy, fallback: FallbackError) -> None:
+    message, advice = _FALLBACK_MESSAGES[fallback.reason]
+    message = message.format(fallback.detail)
+    if policy.isolated:
+        raise _isolation_error(message)
+    warn(
+        f"{message}, so the rest of this run stays in this process{advice}",
+        SlowerRunWarning,
+    )
 
 
 def _isolation_error(why: str) -> RuntimeUseError:

@@ -31,7 +31,7 @@ def inherited_state() -> tuple[Any, ...]:
         sys.executable,
         getattr(main, "__file__", None),
         os.environ.get("PYTHONHASHSEED"),
-        *map(_file_at, _STANDARD_STREAMS),
+        *map(file_at, _STANDARD_STREAMS),
         *(getter() for getter in getters if getter is not None),
         *_resource_limits(),
         os.getpriority(os.PRIO_PROCESS, 0),
@@ -39,7 +39,8 @@ def inherited_state() -> tuple[Any, ...]:
     )
 
 
-def _file_at(descriptor: int) -> tuple[int, int] | None:
+def file_at(descriptor: int) -> tuple[int, int] | None:
+    """Return what tells an open file from all others; None if none is open there."""
     try:
         found = os.fstat(descriptor)
     except OSError:  # the descriptor is closed

@@ -153,8 +153,16 @@ class CoordinatorBlobStore(SharedBlobStore):
         # By identity; the value is kept alive, so that its identity is not reused.
         self._known: dict[int, tuple[LargeValue, Extent]] = {}
         self._values: dict[Extent, LargeValue] = {}
-        # A function may be encoded alone while a thread encodes a slice.
+        # A function may be encoded alone while a thread encodes a slice; that may go on
+        # when the run is over.
         self._storing = threading.Lock()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Close the file, once nothing is being written to it."""
+        with self._storing:
+            self._is_closed = True
+            super().close()
 
     def source(self, extent: Extent) -> Source:
         """Return the source of a value: the object itself if it is of this process."""
@@ -169,6 +177,8 @@ class CoordinatorBlobStore(SharedBlobStore):
         with self._storing:
             known = self._known.get(id(value))
             if known is None:
+                if self._is_closed:  # a thread that the run has abandoned
+                    raise StorageError(f"{_COORDINATOR}: the run is over")
                 known = self._known[id(value)] = value, super()._store_blob(value)
                 self._values[known[1]] = value
             return known[1]

@@ -1,4 +1,4 @@
-"""The wire protocol of coordinator and workers, and the outcome of a function.
+"""The wire protocol of coordinator and workers.
 
 A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. In
 the pipe a `Job` comes with the function to call with it, and in place of a result may
@@ -11,198 +11,30 @@ closures and classes of `__main__` can be sent.
 
 from __future__ import annotations
 
-import enum
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import field
 
-from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
-from parpass.errors.adapters import format_with_method
-from parpass.remark import Remark
-from parpass.runner.follow.payload import UnsendableError
-from parpass.runner.follow.pickling import find_unpicklable, pickle_briefly
+from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
+from parpass.runner.ipc.function_outcome import (
+    Cutoff,
+    Effects,
+    FunctionOutcome,
+    Read,
+    Recording,
+)
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
-from parpass.transform.capture.change import AnyChange
-from parpass.transform.capture.emission import Emission
-from parpass.transform.capture.recorder import Recorder, has_error
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
-
-# Of a function and a step that killed a worker or hung: the error to raise in place of
-# the call, or, if the call is to be skipped, the reason.
-Verdict = BaseException | str
-Verdicts = Mapping[tuple[str, int], Verdict]
-
-ANY_FUNCTION = -1  # in place of the index of a function
-
-
-class ReadKind(enum.IntEnum):
-    """The kinds of reads of a module, besides the function that a pass runs on.
-
-    The versions of other functions that it was given depend on what their passes read,
-    which is included.
-    """
-
-    SIGNATURE = 0  # of a function, at the start of the stage
-    FUNCTION = 1  # at the start of the stage
-    NAME = 2  # whether there is such a function, and what a reference to it shows
-    NAMES = 3  # the names of all functions, in order
-    SHELL = 4  # what a module has besides, and passes seldom read
-    EVERYTHING = 5  # more than is listed
-    IMPORT = 6  # none of the module: that of one of the program's, while passes ran
-
-
-class Recording(enum.IntEnum):
-    """The parts of outcomes that are for a function cache."""
-
-    NOTHING = 0
-    READS = 1  # of the rest of the module
-    RESULTS = 2  # and a digest of what each pass made of the function
-
-
-# The kind, and the name of the function.
-Read = tuple[ReadKind, str]
-READ_EVERYTHING: Read = ReadKind.EVERYTHING, ""
-_MAX_READS = 64  # of one function that are listed
-
-
-def listed_reads(reads: Collection[Read]) -> tuple[Read, ...]:
-    """Return reads in a fixed order; `READ_EVERYTHING` alone if there are many."""
-    if len(reads) > _MAX_READS or READ_EVERYTHING in reads:
-        return (READ_EVERYTHING,)
-    return tuple(sorted(reads))
-
-
-class AbandonedError(BaseException):
-    """The run was cancelled while this thread worked for it; no pass or hook failed."""
-
-
-class Cutoff(NamedTuple):
-    """The last pass and function at which a serial run of a stage ends, if known.
-
-    Cutoffs compare in the order of a serial run. Calls after one never happen in a
-    serial run. They are not started in workers either, as they might do anything, such
-    as end their process or hang.
-
-    Attributes:
-        step: The index of the last pass.
-        function: The index of the last function that this pass is run on.
-    """
-
-    step: int
-    function: int = sys.maxsize
-
-    def steps_on(self, function: int) -> int:
-        """Return the number of passes that run on a function, given by its index."""
-        return self.step + (function <= self.function)
-
-
-class Effects(msgspec.Struct, frozen=True):
-    """The effects of a pass on one function besides its result.
-
-    Attributes:
-        result: The digest of the result, if that is recorded.
-    """
-
-    diagnostics: Sequence[Diagnostic] = ()
-    counters: Mapping[str, int] | None = None
-    emissions: Sequence[Emission] = ()
-    remarks: Sequence[Remark] = ()
-    changes: Sequence[AnyChange] = ()
-    result: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        recorder: Recorder,
-        emissions: Sequence[Emission] = (),
-        result: str | None = None,
-    ) -> Effects:
-        """Return what a recorder has, with what was emitted."""
-        return cls(
-            recorder.diagnostics,
-            recorder.counted,
-            emissions,
-            recorder.remarks,
-            recorder.changes,
-            result,
-        )
-
-    def recorder(self) -> Recorder:
-        """Return a recorder that has them, but for what was emitted."""
-        made = Recorder(None)
-        if self.diagnostics:
-            made.diag_ctx.diagnostics.extend(self.diagnostics)
-        if self.counters:
-            made.counters.update(self.counters)
-        made.remarks, made.changes = self.remarks, self.changes
-        return made
-
-
-NO_EFFECTS = Effects()
-
-if TYPE_CHECKING:
-    _EffectsByStep: TypeAlias = Mapping[int, Effects]
-else:  # for msgspec: outcomes in messages have none
-    _EffectsByStep = Mapping[int, Any]
-
-
-class FunctionOutcome(msgspec.Struct, array_like=True):
-    """The outcome of a stage for one function.
-
-    Attributes:
-        function: The result; meaningless if the last step failed.
-        seconds: The time of each pass that was run on it.
-        effects: The effects of passes, by index of the pass; most have none.
-        failure: The exception that the last of the passes raised.
-        dependencies: The functions, by index, whose signatures were assumed to be those
-            at the start of the stage; `ANY_FUNCTION` if they are too many to list.
-        signature_changed: Whether the signature of the function changed.
-        reads: The reads of the rest of the module; empty if they are not recorded.
-    """
-
-    function: Any
-    seconds: Sequence[float] = ()
-    effects: _EffectsByStep = {}
-    failure: BaseException | None = None
-    dependencies: Collection[int] = ()
-    signature_changed: bool = False
-    reads: Collection[Read] = ()
-
-    @property
-    def ended_early(self) -> bool:
-        """Whether the last step failed, or reported an error."""
-        return self.failure is not None or self._reported_error
-
-    @property
-    def _reported_error(self) -> bool:
-        last = self.effects.get(len(self.seconds) - 1)
-        return last is not None and has_error(last.diagnostics)
-
-    def cutoff(self, function: int) -> Cutoff | None:
-        step = len(self.seconds) - 1
-        if self.failure is not None:
-            return Cutoff(step, function)
-        return Cutoff(step) if self._reported_error else None
-
-
-def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
-    """Return an error that names the part that cannot be pickled."""
-    # A deep function can be sent, though not by pickle alone.
-    found = find_unpicklable(function, f"function '{name}'")
-    if found is None or RecursionError.__name__ in found:
-        found = f"function '{name}': {format_with_method(error)}"
-    return UnsendableError(found)
 
 
 class StageSpec(msgspec.Struct, frozen=True):
@@ -212,6 +44,8 @@ class StageSpec(msgspec.Struct, frozen=True):
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
         limits: Limits and policy of the call.
+        is_restoring: Whether the first step restores the IR's invariants after a pass
+            of an earlier stage.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
         recording: The parts of outcomes for a function cache.
@@ -223,6 +57,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     limits: Settings = UNSET
+    is_restoring: bool = False
     unstable: Collection[str] = ()
     traced: bool = False
     recording: Recording = Recording.NOTHING
@@ -349,6 +184,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         functions: Those of its functions that changed, by index.
         findings: The other findings.
         timeline: The activities of the worker; None unless the stage is traced.
+        versions: Functions that changes refer to which are not printed, by number.
     """
 
     outcomes: Mapping[int, FunctionOutcome]
@@ -356,6 +192,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     functions: EncodedFunctions = NO_FUNCTIONS
     findings: Findings = field(default_factory=Findings)
     timeline: JobTimeline | None = None
+    versions: EncodedFunctions = NO_FUNCTIONS
 
     def encoded(self) -> bytes:
         """Return the result as a message; outcomes lose the parts that are pickled."""
@@ -397,18 +234,3 @@ def _decode_object(kind: type, encoded: Any) -> Any:
 _encode = msgspec.msgpack.Encoder(enc_hook=_encode_object).encode
 _decode_job = msgspec.msgpack.Decoder(Job, dec_hook=_decode_object).decode
 _decode_result = msgspec.msgpack.Decoder(JobResult, dec_hook=_decode_object).decode
-
-
-def spec_file_name(stage: int) -> str:
-    """Return the name of the file with the spec of a stage."""
-    return f"spec-{stage}"
-
-
-def function_file_name(stage: int) -> str:
-    """Return the name of the file with the functions of a stage."""
-    return f"functions-{stage}"
-
-
-def index_file_name(stage: int) -> str:
-    """Return the name of the file with the function index of a stage."""
-    return f"slots-{stage}"

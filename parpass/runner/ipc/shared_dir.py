@@ -28,6 +28,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from parpass.fork_safety import forks_wait
+from parpass.runner.follow.inherited_state import file_at
 from parpass.runner.ipc.file_lock import is_locked, lock_file
 from parpass.trusted_paths import UntrustedPathError, check_above, is_private_folder
 
@@ -168,6 +169,7 @@ class SharedDirectory:
             raise StorageError(f"{path}: not a folder that this user alone can enter")
         self._lock = lock_directory(self.path) if path is None else None
         if self._lock is not None:
+            self._lock_file = file_at(self._lock)
             _locked.add(self)
         self._stages = 0
 
@@ -193,7 +195,8 @@ class SharedDirectory:
     def close_lock(self) -> None:
         """Close the lock, which counts as held while a process has it open."""
         if self._lock is not None:
-            os.close(self._lock)
+            if file_at(self._lock) == self._lock_file:  # else the program closed it
+                os.close(self._lock)
             self._lock = None
 
     def publish(self, name: str, content: bytes) -> None:

@@ -2,7 +2,8 @@
 
 A stage is coordinated on such a loop, wherever its run was called, and none of it runs
 on the event loop of the caller. To begin and end a loop takes longer than a small stage
-needs it for.
+needs it for. Code of the program may leave something on a loop, even what breaks it, so
+a call of that has a loop of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import outcome
 import trio
 
 from parpass.runner.executor import NoWorkersError
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.follow.inherited_state import file_at
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.pool.lifecycle import register_idle
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
@@ -54,9 +56,14 @@ class Inbox(Generic[MessageT]):
 
 
 class TrioCall:
-    """A call of an async function on an event loop in another thread."""
+    """A call of an async function on an event loop in another thread.
 
-    def __init__(self) -> None:
+    Args:
+        is_alone: Whether it has a loop of its own, which raises what is left on it.
+    """
+
+    def __init__(self, *, is_alone: bool = False) -> None:
+        self._is_alone = is_alone
         self._result: outcome.Outcome[Any] | None = None
         self._ended = SimpleQueue[None]()  # something, once there is a result
         self._function: Callable[[], Awaitable[Any]] | None = None
@@ -74,7 +81,7 @@ class TrioCall:
         """
         self._function, self._interrupt, self._result = function, None, None
         try:
-            _assign(self)
+            _start_thread(self._run_alone) if self._is_alone else _assign(self)
             result = self._wait()
         except BaseException:
             self.cancel()
@@ -87,6 +94,9 @@ class TrioCall:
             return result.unwrap()
         finally:
             del result  # likewise
+
+    def _run_alone(self) -> None:
+        self.settle(outcome.capture(trio.run, self.make))
 
     def _wait(self) -> outcome.Outcome[Any]:
         # Kept until it is returned: what is raised here may come as it is there.
@@ -126,25 +136,38 @@ class _LoopThread:
     def __init__(self, first: TrioCall) -> None:
         self._call: TrioCall | None = first  # the one that is not answered yet
         self._calls = SimpleQueue[TrioCall | None]()  # None ends it
-        self._thread = threading.Thread(
-            target=self._run, name="parpass-loop", daemon=True
-        )
-        self._thread.start()
+        self._watched, self._file = -1, None  # a descriptor, and what it is of
+        self._thread = _start_thread(self._run)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the program has closed descriptors, as it seems all that it found.
+
+        Other files may have those of the loop now, so it is not even ended.
+        """
+        return file_at(self._watched) != self._file
 
     def assign(self, call: TrioCall) -> None:
         self._calls.put(call)
 
     def end(self) -> None:
         """End the loop, which is idle, and wait for its thread."""
-        self._calls.put(None)
-        self._thread.join()
+        if not self.is_lost:
+            self._calls.put(None)
+            self._thread.join()
 
     def _run(self) -> None:
         try:
+            self._watched, written = os.pipe()
+            os.close(written)
+            self._file = file_at(self._watched)
             trio.run(self._serve)
         except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
             if self._call is not None:
                 self._call.settle(outcome.Error(_no_loop_error(error)))
+        finally:
+            if self._file is not None and not self.is_lost:
+                os.close(self._watched)
 
     async def _serve(self) -> None:
         while (call := self._call) is not None:
@@ -159,6 +182,8 @@ class _LoopThread:
     def _next_call(self) -> TrioCall | None:
         with contextlib.suppress(Empty):
             return self._calls.get(timeout=IDLE_SECONDS)
+        if self.is_lost:
+            threading.Event().wait()
         with contextlib.suppress(ValueError):  # who removed it has a call for it
             _idle.remove(self)
             return None
@@ -184,12 +209,20 @@ register_idle(end_idle)
 
 def _assign(call: TrioCall) -> None:
     with contextlib.suppress(IndexError):
-        _idle.pop().assign(call)
+        while (thread := _idle.pop()).is_lost:
+            pass
+        thread.assign(call)
         return
+    _LoopThread(call)
+
+
+def _start_thread(run: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=run, name="parpass-loop", daemon=True)
     try:
-        _LoopThread(call)
+        thread.start()
     except RuntimeError as error:  # at exit, or beyond a limit
         raise _no_loop_error(error) from error
+    return thread
 
 
 def _no_loop_error(error: Exception) -> NoWorkersError:

@@ -18,6 +18,7 @@ import psutil
 
 from parpass.fork_safety import forks_wait
 from parpass.runner.executor import NoWorkersError, exit_cause
+from parpass.runner.follow.inherited_state import file_at
 from parpass.runner.pool.fork_server import preload_fork_server
 from parpass.runner.pool.frozen_process import FrozenWorkerProcess
 from parpass.runner.pool.lifecycle import run_in_thread
@@ -73,6 +74,22 @@ class WorkerProcess:
         self._lock = threading.Lock()
         self._outbox: deque[bytes] = deque()  # messages that a thread sends
         self._is_broken = False
+        self._file: tuple[int, int] | None = None  # that of the channel
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the program has closed the connection, by its descriptor.
+
+        Another file may have the descriptor now, so it is not used any more.
+        """
+        channel = self._channel
+        if channel is None:
+            return False
+        try:
+            found = file_at(channel.fileno())
+        except OSError:  # it was closed here
+            return False
+        return found != self._file and self._channel is channel
 
     def start(
         self,
@@ -99,8 +116,10 @@ class WorkerProcess:
                 with forks_wait():
                     resource_tracker.ensure_running()  # it unblocks signals at first
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._channel, theirs = Pipe()
-        _enlarge_buffer(self._channel)
+        channel, theirs = Pipe()
+        self._file = file_at(channel.fileno())
+        self._channel = channel
+        _enlarge_buffer(channel)
         with theirs:
             process = _new_process(theirs, env, preload)
             with forks_wait():  # multiprocessing takes locks to start it
@@ -151,9 +170,11 @@ class WorkerProcess:
         self._is_broken = True
 
     def _send(self, message: bytes) -> bool:
-        assert self._channel is not None
+        channel = self._channel
+        if channel is None or self.is_lost:
+            return False
         try:
-            self._channel.send_bytes(message)
+            channel.send_bytes(message)
         except (OSError, TypeError):  # TypeError: it is closed meanwhile
             return False
         return True
@@ -163,11 +184,11 @@ class WorkerProcess:
         channel = self._channel
         assert channel is not None
         try:
-            while not _is_readable(channel, _POLL_SECONDS):
+            while not (self.is_lost or _is_readable(channel, _POLL_SECONDS)):
                 # A descendant may hold its end of the connection open.
                 if self._has_exited() and not _is_readable(channel, 0.0):
                     return None
-            return channel.recv_bytes()
+            return None if self.is_lost else channel.recv_bytes()
         except (EOFError, OSError):
             return None
 
@@ -212,6 +233,10 @@ class WorkerProcess:
 
     def clear(self) -> None:
         """Wait until the process has ended, kill it if that takes long; release it."""
+        if self.is_lost:
+            _lost.append(self)  # not to be closed by the collector, either
+            self.kill()
+            return
         self._close_channel()
         if self._process is None:
             return
@@ -226,8 +251,10 @@ class WorkerProcess:
         self._close_channel()
 
     def _close_channel(self) -> None:
-        if self._channel is not None:
-            self._channel.close()
+        if not self.is_lost:
+            channel, self._channel = self._channel, None  # first, for `is_lost`
+            if channel is not None:
+                channel.close()
 
     def _wait_until_ready(self, seconds: Callable[[], float]) -> bool:
         assert self._channel is not None
@@ -262,6 +289,9 @@ class WorkerProcess:
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode
+
+
+_lost: list[WorkerProcess] = []  # see `is_lost`
 
 
 def _enlarge_buffer(connection: Connection) -> None:

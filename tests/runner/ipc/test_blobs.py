@@ -87,6 +87,15 @@ def test_the_coordinator_gives_back_the_very_same_object(
     assert ours.source(_put(ours, array)).original is array
 
 
+def test_a_store_that_is_closed_writes_no_more(
+    folder: SharedDirectory, ours: CoordinatorBlobStore
+) -> None:
+    ours.put(NDArray(np.ones(DEFAULT_LARGE_BYTES)))
+    ours.close()
+    with pytest.raises(StorageError, match="the run is over"):
+        ours.put(NDArray(np.zeros(DEFAULT_LARGE_BYTES)))
+
+
 def test_a_value_put_twice_has_one_reference(ours: CoordinatorBlobStore) -> None:
     array = _array()
     assert ours.put(array) == ours.put(array)

@@ -20,7 +20,8 @@ import pytest
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobCancelledError, JobLostError, NoWorkersError
 from parpass.runner.pool import worker_pool, worker_process
-from parpass.runner.pool.worker_pool import Pool, QueuedJob, WorkerHandle
+from parpass.runner.pool.worker_handle import QueuedJob, WorkerHandle
+from parpass.runner.pool.worker_pool import Pool
 from tests.support.runner.jobs import (
     echo,
     end,
@@ -389,7 +390,7 @@ def test_closing_what_was_never_started_starts_nothing():
 def ready_worker() -> WorkerHandle:
     """Return a worker that takes jobs, and runs none."""
     process: Any = SimpleNamespace(send=bool)  # as if it arrived
-    worker = WorkerHandle(process)
+    worker = WorkerHandle(process, ())
     worker.is_ready = True
     return worker
 
