@@ -179,7 +179,7 @@ class PlacementPolicy:
         places = [declared_where(step) for step in stage.steps]
         if not any(places):
             return None
-        count = _undivided(places)
+        count = undivided([place == "here" for place in places])
         if places[0] == "here":
             _warn_of_late_limits(stage.steps[:count], stage.budgets[:count])
             return Placed(Placement.LOCAL, count, PlacementReason.DECLARED_HERE)
@@ -367,15 +367,14 @@ def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
 def together(steps: Sequence[Pass], context: PassContext) -> int:
     """Return how many of the first passes of a stage go through one visit at most."""
     fuses = optimizations_in(context.config).stages
-    count = _undivided([declared_where(step) for step in steps])
+    count = undivided([declared_where(step) == "here" for step in steps])
     return min(count, _MAX_FUSED_STEPS if fuses else 1)
 
 
-def _undivided(places: Sequence[str | None]) -> int:
-    """Return how many of the first passes run in one place, by what they declare."""
-    is_here = [place == "here" for place in places]
+def undivided(is_here: Sequence[bool]) -> int:
+    """Return how many of the first passes run in one place, by whether that is here."""
     changes = (at for at, one in enumerate(is_here) if one is not is_here[0])
-    return next(changes, len(places))
+    return next(changes, len(is_here))
 
 
 def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> None:

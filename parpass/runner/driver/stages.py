@@ -36,6 +36,7 @@ from parpass.runner.placement import (
     PlacementPolicy,
     PlacementReason,
     together,
+    undivided,
 )
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
@@ -304,9 +305,7 @@ class StageExecutor:
             raise _isolation_error(f"pass '{name}' cannot {fallback.detail}: {reason}")
         # The plan asks for the passes after those that go where the first one goes.
         is_local = [reason is not None for reason in reasons]
-        count = next(
-            (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
-        )
+        count = undivided(is_local)
         first = stage.first(count)
         if first is not stage:
             outcomes = first.outcomes

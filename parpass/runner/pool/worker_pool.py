@@ -389,8 +389,7 @@ class Pool(Executor):
             self.assign_jobs()
             unserved = self._respawn()
         if lost is not None and not lost.is_cancelled:
-            error = JobLostError(cause, process)
-            _fail(lost.answer, error)
+            _fail(lost.answer, JobLostError(cause, process))
         for queued in unserved:
             _fail(queued.answer, NoWorkersError("none", "no thread can be started"))
 
