@@ -38,7 +38,7 @@ def _registries() -> list[_Registry]:
     content = ModuleType.__getattribute__
     modules: list[Any] = [*sys.modules.values()]  # of any kind
     for module in modules:
-        kind: Any = type(module)
+        kind = cast("type[Any]", type(module))
         if kind is ModuleType:  # nearly all
             variables = module.__dict__
         elif issubclass(kind, ModuleType):
