@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from parpass.errors import AdapterError
 from parpass.transform import (
@@ -15,24 +15,15 @@ from parpass.transform import (
 )
 from parpass.transform.checked_adapter import (
     FUNCTION,
+    Rule,
     adapter_name,
     for_run,
+    instance_of,
     note_method,
     unchecked,
 )
 from parpass.transform.function_copies import attaches_functions, own_module
 from parpass.transform.violations import collecting_violations
-
-
-class _Rule(NamedTuple):
-    """The rule of a method: a description of its results, and a check."""
-
-    expected: str
-    is_right: Callable[[Any], bool]
-
-
-def _instance_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -44,14 +35,14 @@ def _is_format(value: Any) -> bool:
 
 
 _RULES = {
-    "restoring_pass": _Rule("a pass or None", _instance_of(Pass, type(None))),
-    "faults": _Rule("a sequence of str", _is_sequence),
-    "difference": _Rule("a str or None", _instance_of(str, type(None))),
-    "program_slice": _Rule("a ProgramSlice", _instance_of(ProgramSlice)),
-    "programs": _Rule("a ProgramFormat", _is_format),
-    "module_size": _Rule("a tuple of int", _instance_of(tuple)),
-    "astext": _Rule("a str", _instance_of(str)),
-    "reduction_patterns": _Rule("a sequence of reduction patterns", _is_sequence),
+    "restoring_pass": Rule("a pass or None", instance_of(Pass, type(None))),
+    "faults": Rule("a sequence of str", _is_sequence),
+    "difference": Rule("a str or None", instance_of(str, type(None))),
+    "program_slice": Rule("a ProgramSlice", instance_of(ProgramSlice)),
+    "programs": Rule("a ProgramFormat", _is_format),
+    "module_size": Rule("a tuple of int", instance_of(tuple)),
+    "astext": Rule("a str", instance_of(str)),
+    "reduction_patterns": Rule("a sequence of reduction patterns", _is_sequence),
 }
 
 

@@ -31,6 +31,7 @@ from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_difference import function_difference
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.identity_memo import IdentityMemo
+from parpass.transform.member_codec import MemberCodec
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
@@ -75,6 +76,16 @@ class Mutability(Protocol):
         ...
 
 
+class CopyingCodec(Protocol):
+    """A codec by which a run copies functions in its process."""
+
+    def encode_here(self, function: Any) -> bytes: ...
+
+    def decode_function(
+        self, encoded: bytes, sources: Sequence[Source], mod: Any
+    ) -> Any: ...
+
+
 class FoundMutability:
     """The default mutability: each function is checked for parts that can be changed.
 
@@ -83,25 +94,16 @@ class FoundMutability:
     encoded once.
 
     Args:
-        encode: Encodes a function.
-        decode: Decodes a function as a member of a module.
-        is_pickled: Whether equal functions without sets have equal bytes.
+        codec: The codec of a run's functions; by default they are pickled.
 
     Attributes:
         seconds: The time of checking, copying and comparing so far.
     """
 
-    def __init__(
-        self,
-        encode: Callable[[Any], bytes] = by_value.pickle_value,
-        decode: Callable[[bytes, Any], Any] = lambda encoded, _: by_value.unpickle(
-            encoded
-        ),
-        *,
-        is_pickled: bool = True,
-    ) -> None:
-        self._encode, self._decode = encode, decode
-        self._is_pickled = is_pickled
+    def __init__(self, codec: CopyingCodec | None = None) -> None:
+        self._codec = MemberCodec() if codec is None else codec
+        # Then equal functions without sets have equal bytes.
+        self._is_pickled = isinstance(self._codec, MemberCodec)
         self._known = IdentityMemo[bytes]()  # of those that are not frozen
         self._frozen = IdentityMemo[bool]()
         self._expects_change = False  # as of the function before
@@ -119,12 +121,12 @@ class FoundMutability:
         """Return the encoded form of a function of the run, which stays unchanged."""
         encoded = self._known.get(function)
         if encoded is None:
-            encoded = self._encode(function)
+            encoded = self._codec.encode_here(function)
             self._known.put(function, encoded)
         return encoded
 
     def fingerprint(self, function: Any) -> bytes:
-        return self._encode(function)
+        return self._codec.encode_here(function)
 
     def to_change(self, function: Any, mod: Any = None) -> Any:
         """Return a copy of a function as a member of `mod`.
@@ -138,7 +140,7 @@ class FoundMutability:
                 return function
             encoded = self.encoded(function)
             with gc_paused:
-                return self._decode(encoded, mod)
+                return self._codec.decode_function(encoded, (), mod)
         except Exception:  # noqa: BLE001 -- of the codec
             return function
         finally:
@@ -165,18 +167,19 @@ class FoundMutability:
         # Copies of sets may have another order, and then other bytes.
         is_exact = self._is_pickled and not _has_sets(encoded)
         is_exact = is_exact and not self._expects_change  # two copies would be dearer
-        before = encoded if is_exact else self._encode(given)
+        before = encoded if is_exact else self.fingerprint(given)
         self.seconds += time.perf_counter() - began
         result = body(given)
         if result is not given:
             return result
         began = time.perf_counter()
         try:
-            after = self._encode(given)
+            after = self.fingerprint(given)
             is_same = after == before
             if not is_same and is_exact:
                 # A copy may share other strings, and then its bytes differ.
-                is_same = after == self._encode(self._decode(encoded, mod))
+                again = self._codec.decode_function(encoded, (), mod)
+                is_same = after == self.fingerprint(again)
             self._expects_change = not is_same
             if is_same:
                 return function
