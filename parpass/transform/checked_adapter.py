@@ -28,12 +28,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from parpass.errors import AdapterError, ParpassError
 from parpass.errors.adapters import method_note
 from parpass.errors.core import add_note, safe_getattr
-from parpass.transform.adapter import (
-    FoundMutability,
-    ModuleAdapter,
-    keep_inline,
-    own_copy,
-)
+from parpass.transform.adapter import ModuleAdapter, keep_inline
 from parpass.transform.capture.recorder import (
     start_body,
     start_recording,
@@ -42,6 +37,12 @@ from parpass.transform.capture.recorder import (
 )
 from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
+from parpass.transform.mutability import (
+    FoundMutability,
+    RunMutability,
+    StatedMutability,
+    own_copy,
+)
 from parpass.transform.program_format import ProgramFormat
 from parpass.transform.violations import note_violations
 
@@ -128,11 +129,12 @@ class CheckedAdapter:
         self._codec = self.members or adapter
         has_batches = has_codec and isinstance(adapter, BatchCodec)
         self._batches = cast("BatchCodec", adapter) if has_batches else self.members
-        self.mutability = adapter.mutability
-        if self.consumes_functions:
-            self.mutability = None
-        elif isinstance(self.mutability, FoundMutability):
+        self.mutability: RunMutability | None = None
+        given = adapter.mutability
+        if isinstance(given, FoundMutability) and not self.consumes_functions:
             self.mutability = FoundMutability(self.members or self)
+        elif given is not None and not self.consumes_functions:
+            self.mutability = StatedMutability(given)
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
         self._note_module(mod)

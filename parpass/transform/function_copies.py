@@ -17,26 +17,14 @@ from typing import Any, TypeVar, cast
 
 from parpass.errors import AdapterError
 from parpass.errors.warning import AdapterWarning, warn
-from parpass.transform.adapter import (
-    FoundMutability,
-    ModuleAdapter,
-    named_trip,
-    own_copy,
-)
+from parpass.transform.adapter import ModuleAdapter, named_trip
 from parpass.transform.checked_adapter import adapter_name, members_of, unchecked
 from parpass.transform.function_difference import is_surely_module
 from parpass.transform.gc_pause import in_gc_pauses
+from parpass.transform.mutability import FoundMutability, own_copy
 from parpass.transform.object_walk import walk
 
 _ItemT = TypeVar("_ItemT")
-
-
-def is_value(adapter: ModuleAdapter, function: Any) -> bool:
-    """Return whether a function is surely not changed in place."""
-    mutability = adapter.mutability
-    if isinstance(mutability, FoundMutability):
-        return mutability.is_frozen(function)
-    return mutability is None and not adapter.consumes_functions
 
 
 def take_in(adapter: ModuleAdapter, mod: Any) -> Any:

@@ -65,7 +65,7 @@ from parpass.transform.capture.recorder import (
     stop_recording,
 )
 from parpass.transform.config import OnFailure, optimizations_in
-from parpass.transform.function_copies import is_value
+from parpass.transform.mutability import is_value
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 from parpass.transform.read_only_functions import read_only_view
