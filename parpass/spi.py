@@ -65,13 +65,15 @@ if TYPE_CHECKING:
         WorkerBlobStore,
         blob_file_name,
     )
-    from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
-    from parpass.runner.ipc.messages import (
-        Job,
+    from parpass.runner.ipc.function_file import (
+        BatchFile,
+        FunctionIndex,
+        IndexEntry,
         function_file_name,
         index_file_name,
         spec_file_name,
     )
+    from parpass.runner.ipc.messages import Job
     from parpass.runner.ipc.shared_dir import (
         FAULT_PREFIX,
         Extent,
@@ -188,8 +190,9 @@ _SECTIONS = {
     # Shared directory
     "runner.ipc.batch": "EncodedFunction EncodedFunctions",
     "runner.ipc.blobs": "WorkerBlobStore blob_file_name",
-    "runner.ipc.function_file": "BatchFile FunctionIndex IndexEntry",
-    "runner.ipc.messages": "Job function_file_name index_file_name spec_file_name",
+    "runner.ipc.function_file": "BatchFile FunctionIndex IndexEntry "
+    "function_file_name index_file_name spec_file_name",
+    "runner.ipc.messages": "Job",
     "runner.ipc.shared_dir": "FAULT_PREFIX Extent FileWriter SharedDirectory "
     "StorageError",
     "runner.ipc.status_board": "Status Phase StatusBoard StatusSlot",

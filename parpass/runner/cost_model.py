@@ -154,6 +154,24 @@ class SlowdownEstimate:
         self.slowdown = max(1.0, self.slowdown * _DECAY)
 
 
+class StartupAmortizer:
+    """Accumulates the time that workers would have saved; the ski-rental rule.
+
+    Starting them is not worth it for one small module; for the hundredth it is. When
+    as much has been lost as the start costs, they are started.
+
+    Attributes:
+        missed_saving: Seconds that the workers would have saved, had they been started.
+    """
+
+    def __init__(self) -> None:
+        self.missed_saving = 0.0
+
+    def add_missed_saving(self, seconds: float) -> None:
+        """Add what the workers would have saved on a stage, less the overhead."""
+        self.missed_saving += max(0.0, seconds - WARM_OVERHEAD_SECONDS)
+
+
 def _key(step: Pass) -> _Key:
     kind = type(step)
     return kind.__module__, kind.__qualname__, step.info.name

@@ -22,9 +22,10 @@ from parpass.runner.cost_model import (
     SLOWDOWN,
     WARM_OVERHEAD_SECONDS,
     SpeedupModel,
+    StartupAmortizer,
 )
+from parpass.runner.estimates import Estimate, estimate, total_nodes
 from parpass.runner.executor import Executor
-from parpass.runner.function_sizes import MANY_NODES, estimate_size, total_nodes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, any_limited
 from parpass.transform.config import (
@@ -38,7 +39,6 @@ from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
 _START_UP_SECONDS = 0.5  # seconds to start the processes, and for them to load, besides
-_SAMPLED_MARGIN = 2.0  # times as much work as a sample shows may be there at the most
 # Passes that go together at most: a pass that reads other functions has the passes
 # before it run on them, and those read others, as deep on Python's stack as this.
 _MAX_FUSED_STEPS = 16
@@ -56,23 +56,15 @@ class Placement(enum.Enum):
 
 
 class PlacementReason(enum.StrEnum):
-    """The reason why passes run in a process; reports have those of this process."""
+    """The reason why passes run in this process, for reports."""
 
-    # In workers.
-    ISOLATED = "an isolated run"
-    INSPECTED = "a check or a bisection"
-    DECLARED = "passes with where='workers'"
-    LIMITED = "passes with limits"
-    SWITCHED = "local_small_stages is off"
-    FASTER = "enough work for workers"
-
-    # In this process.
+    # They were placed here.
     NO_WORKERS = "without workers"
     ONE_FUNCTION = "a single function"
     SMALL = "too little work"
     DECLARED_HERE = "passes with where='here'"
 
-    # In this process, though the stage was placed in workers.
+    # They were placed in workers.
     STARTING = "while workers were starting"
     UNSENDABLE = "could not be sent to workers"
     UNLOADABLE = "workers could not load it"
@@ -82,31 +74,13 @@ class PlacementReason(enum.StrEnum):
     NO_PROCESSES = "no processes could be started"
 
 
-class Estimate(msgspec.Struct, frozen=True):
-    """The expected costs of a stage.
-
-    Attributes:
-        seconds: The time in this process.
-        nodes: The nodes of its functions, about.
-        longest: The time of the largest function, of those that were counted.
-        margin: How many times as much work may be there; 1 if that is known.
-        in_workers: The time in the workers; 0 if they are not worth it.
-    """
-
-    seconds: float
-    nodes: float = 0.0
-    longest: float = 0.0
-    margin: float = 1.0
-    in_workers: float = 0.0
-
-
 class Placed(msgspec.Struct, frozen=True):
     """The place of the first passes of a stage, and the reason.
 
     Attributes:
         place: The process.
-        why: The reason.
         count: How many passes that is.
+        why: Why it is this process, if it is.
         may_take_back: Whether this process may run functions, too: until workers are
             ready, and if they turn out to be slower.
         estimate: What they are expected to take; None if that is not known, or did not
@@ -114,8 +88,8 @@ class Placed(msgspec.Struct, frozen=True):
     """
 
     place: Placement
-    why: PlacementReason
     count: int
+    why: PlacementReason = PlacementReason.SMALL
     may_take_back: bool = False
     estimate: Estimate | None = None
 
@@ -128,24 +102,6 @@ class _Stage(NamedTuple):
     functions: Mapping[str, Any]
 
 
-class StartupAmortizer:
-    """Accumulates the time that workers would have saved; the ski-rental rule.
-
-    Starting them is not worth it for one small module; for the hundredth it is. When
-    as much has been lost as the start costs, they are started.
-
-    Attributes:
-        missed_saving: Seconds that the workers would have saved, had they been started.
-    """
-
-    def __init__(self) -> None:
-        self.missed_saving = 0.0
-
-    def add_missed_saving(self, seconds: float) -> None:
-        """Add what the workers would have saved on a stage, less the overhead."""
-        self.missed_saving += max(0.0, seconds - WARM_OVERHEAD_SECONDS)
-
-
 class PlacementPolicy:
     """Chooses, for each stage of a run, the process in which it runs.
 
@@ -154,10 +110,11 @@ class PlacementPolicy:
         adapter: Counts the nodes of functions.
         context: The settings in force.
         amortizer: What the runner has lost by not having started its workers.
-        isolated: Whether every function pass runs in a worker.
+        isolated: See the attribute.
 
     Attributes:
         executor: The workers.
+        isolated: Whether every function pass runs in a worker.
     """
 
     def __init__(
@@ -173,13 +130,14 @@ class PlacementPolicy:
         self._adapter = adapter
         self._context = context
         self._amortizer = amortizer
-        self._isolated = isolated
+        self.isolated = isolated
         config = context.config
         # Most contexts have no options.
         self._is_inspected = bool(
             config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
         )
         self._keeps_small = optimizations_in(config).local_small_stages
+        self._given_overhead: float | None = config.get(ASKING_WORKERS_SECONDS)
 
     def choose(
         self,
@@ -206,10 +164,8 @@ class PlacementPolicy:
 
     def _if_untrusted(self, stage: _Stage) -> Placed | None:
         """Keep away from this process what must not end it, or hold it up."""
-        if self._isolated:
-            return self._in_workers(stage, PlacementReason.ISOLATED)
-        if self._is_inspected:
-            return self._in_workers(stage, PlacementReason.INSPECTED)
+        if self.isolated or self._is_inspected:
+            return self._in_workers(stage)
         return None
 
     def _if_declared(self, stage: _Stage) -> Placed | None:
@@ -226,31 +182,31 @@ class PlacementPolicy:
         count = _undivided(places)
         if places[0] == "here":
             _warn_of_late_limits(stage.steps[:count], stage.budgets[:count])
-            return Placed(Placement.LOCAL, PlacementReason.DECLARED_HERE, count)
+            return Placed(Placement.LOCAL, count, PlacementReason.DECLARED_HERE)
         first = _Stage(stage.steps[:count], stage.budgets[:count], stage.functions)
         if any(places[:count]):
-            return self._in_workers(first, PlacementReason.DECLARED)
+            return self._in_workers(first)
         return self.choose(*first)
 
     def _if_limited(self, stage: _Stage) -> Placed | None:
         """Run passes with limits where these can be enforced whatever a pass does."""
         if any_limited(stage.budgets):
-            return self._in_workers(stage, PlacementReason.LIMITED)
+            return self._in_workers(stage)
         return None
 
     def _if_switched(self, stage: _Stage) -> Placed | None:
         """Take no look at costs where workers are to be asked for nothing."""
-        if not self._keeps_small or self._asking_seconds(stage) <= 0:
-            return self._in_workers(stage, PlacementReason.SWITCHED)
+        if not self._keeps_small or self.warm_overhead(len(stage.functions)) <= 0:
+            return self._in_workers(stage)
         return None
 
     def _by_cost(self, stage: _Stage) -> Placed:
         """Run small work here, and work that is worth workers there."""
         steps, functions = stage.steps, stage.functions
-        least = self._asking_seconds(stage)
+        least = self.warm_overhead(len(functions))
         if least == math.inf:
             return self._here(stage)
-        known = self._estimate(steps, functions)
+        known = estimate(steps, functions, self._adapter)
         if known is None:
             return self._to_be_probed(stage)
         follows = costs_follow_sizes(steps)
@@ -272,7 +228,7 @@ class PlacementPolicy:
         _if_switched,
     )
 
-    def _here(self, stage: _Stage, estimate: Estimate | None = None) -> Placed:
+    def _here(self, stage: _Stage, known: Estimate | None = None) -> Placed:
         workers = self.executor.workers
         why = PlacementReason.SMALL
         if workers == 0:
@@ -281,26 +237,29 @@ class PlacementPolicy:
             why = PlacementReason.ONE_FUNCTION
         elif workers == 1:
             why = PlacementReason.NO_WORKERS
-        return Placed(Placement.LOCAL, why, len(stage.steps), estimate=estimate)
+        return Placed(Placement.LOCAL, len(stage.steps), why, estimate=known)
 
-    def _in_workers(self, stage: _Stage, why: PlacementReason) -> Placed:
-        return Placed(Placement.REMOTE, why, together(stage.steps, self._context))
+    def _in_workers(self, stage: _Stage) -> Placed:
+        return Placed(Placement.REMOTE, together(stage.steps, self._context))
 
     def _to_be_probed(self, stage: _Stage) -> Placed:
         count = together(stage.steps, self._context)
-        return Placed(Placement.PROBE, PlacementReason.SMALL, count, may_take_back=True)
-
-    def _asking_seconds(self, stage: _Stage) -> float:
-        functions = len(stage.functions)
-        return warm_dispatch_overhead(self._context, self.executor, functions)
+        return Placed(Placement.PROBE, count, may_take_back=True)
 
     def dispatch_overhead(self, functions: int) -> float:
         """Return the seconds that workers must save on a stage to be worth it."""
-        least = warm_dispatch_overhead(self._context, self.executor, functions)
-        is_given = self._context.config.get(ASKING_WORKERS_SECONDS) is not None
-        if is_given or self.executor.is_warm:
+        least = self.warm_overhead(functions)
+        if self._given_overhead is not None or self.executor.is_warm:
             return least
         return max(least, _START_UP_SECONDS - self._amortizer.missed_saving)
+
+    def warm_overhead(self, functions: int) -> float:
+        """Return the seconds for workers that have been started."""
+        if self._given_overhead is not None:
+            return self._given_overhead
+        # Of one function nothing can be shared out.
+        is_alone = functions <= 1 or self.executor.workers <= 1
+        return math.inf if is_alone else WARM_OVERHEAD_SECONDS
 
     def speedup(self) -> SpeedupModel:
         """Return the model of what the workers save."""
@@ -315,7 +274,7 @@ class PlacementPolicy:
         """
         if COST_MODEL.local_pace(steps) is None or not costs_follow_sizes(steps):
             return None
-        known = self._estimate(steps, functions)
+        known = estimate(steps, functions, self._adapter)
         return None if known is None else known.seconds
 
     def update(
@@ -363,20 +322,9 @@ class PlacementPolicy:
             functions: The functions that the workers were given.
             spent: The seconds that they took, without those for starting them.
         """
-        known = self._estimate(steps, functions)
+        known = estimate(steps, functions, self._adapter)
         if known is not None:
-            work = known.seconds, known.nodes, len(functions)
-            SLOWDOWN.update(self.speedup().expected(*work), spent)
-
-    def _estimate(
-        self, steps: Sequence[Pass], functions: Mapping[str, Any]
-    ) -> Estimate | None:
-        pace = COST_MODEL.of(steps)
-        if pace is None:
-            return None
-        nodes, largest = estimate_size(functions, self._adapter, pace)
-        margin = 1.0 if nodes < MANY_NODES else _SAMPLED_MARGIN
-        return Estimate(pace * nodes, nodes, pace * largest, margin)
+            SLOWDOWN.update(self.speedup().expected(*known.work), spent)
 
     def _by_lower_bound(
         self, stage: _Stage, known: Estimate, overhead: float
@@ -386,26 +334,25 @@ class PlacementPolicy:
         The cost model has the least that they took for a node, so that a stage is
         small is never known: it is probed each time.
         """
-        work = known.seconds, known.nodes, len(stage.functions)
-        saved = known.seconds - self.speedup().expected(*work)
+        saved = known.seconds - self.speedup().expected(*known.work)
         if saved > overhead:
-            return self._in_workers(stage, PlacementReason.FASTER)
+            return self._in_workers(stage)
         return self._to_be_probed(stage)
 
     def _by_estimate(self, stage: _Stage, known: Estimate, overhead: float) -> Placed:
         """Place a stage whose estimated seconds can be relied on."""
-        gain, work = self.speedup(), (known.seconds, known.nodes, len(stage.functions))
-        saved = min(gain.saved(*work), known.seconds - known.longest)
+        gain = self.speedup()
+        saved = min(gain.saved(*known.work), known.seconds - known.longest)
         if saved > overhead:
             start = 0.0 if self.executor.is_warm else _START_UP_SECONDS
-            expected = start + max(gain.expected(*work), known.longest)
+            expected = start + max(gain.expected(*known.work), known.longest)
             return msgspec.structs.replace(
-                self._in_workers(stage, PlacementReason.FASTER),
+                self._in_workers(stage),
                 may_take_back=True,
                 estimate=msgspec.structs.replace(known, in_workers=expected),
             )
-        most = known.margin * known.seconds, known.nodes, len(stage.functions)
-        if known.margin > 1 and gain.saved(*most) >= overhead:
+        most = known.margin * known.seconds
+        if known.margin > 1 and gain.saved(most, *known.work[1:]) >= overhead:
             return self._to_be_probed(stage)
         SLOWDOWN.decay()
         self._amortizer.add_missed_saving(saved)
@@ -441,18 +388,6 @@ def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> No
                 "it to stop the pass in time",
                 BudgetWarning,
             )
-
-
-def warm_dispatch_overhead(
-    context: PassContext, executor: Executor, functions: int
-) -> float:
-    """Return `PlacementPolicy.dispatch_overhead` for workers that have been started."""
-    given: float | None = context.config.get(ASKING_WORKERS_SECONDS)
-    if given is not None:
-        return given
-    # Of one function nothing can be shared out.
-    is_alone = functions <= 1 or executor.workers <= 1
-    return math.inf if is_alone else WARM_OVERHEAD_SECONDS
 
 
 def _is_negligible(known: Estimate, overhead: float) -> bool:

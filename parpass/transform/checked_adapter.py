@@ -432,7 +432,5 @@ def function_fault(
 def note_method(error: Exception, adapter: ModuleAdapter, method: str) -> None:
     """Add a note that names the method to an exception that it raised, once."""
     note = method_note(adapter_name(adapter), method)
-    if any(isinstance(one, str) and "thread" in one for one in error.args):
-        note += ", which is called in any thread"  # it has something bound to one
     if note not in safe_getattr(error, "__notes__", ()):
         add_note(error, note)

@@ -88,6 +88,7 @@ class StatedMutability:
                 f"pass '{pass_name}' changed function '{name}' in place, which "
                 "functions of this IR must not be; return a new function",
                 pass_name=pass_name,
+                function=name,
             )
         return function if result is given and not is_changed else result
 

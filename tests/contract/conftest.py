@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parpass.runner import Runner, placement
+from parpass.runner import Runner
+from parpass.runner.placement import PlacementPolicy
 from tests.contract.marking import Run
 
 
@@ -18,7 +19,7 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
     runner: Runner = request.getfixturevalue("runner")
-    monkeypatch.setattr(placement, "warm_dispatch_overhead", _no_time)
+    monkeypatch.setattr(PlacementPolicy, "warm_overhead", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
 
 

@@ -54,3 +54,15 @@ class _PositiveAdapter(PrintingAdapter):
 
 POSITIVE = _PositiveAdapter()
 register_adapter(PositiveProgram, POSITIVE)
+
+
+class MaskedProgram(PositiveProgram):
+    """One whose text shows the first number of a function alone."""
+
+
+class _MaskedAdapter(_PositiveAdapter):
+    def function_text(self, name: str, function: Fn, mod: Program) -> str:
+        return f"{name}: {function.values[0]}, ..."
+
+
+register_adapter(MaskedProgram, _MaskedAdapter())

@@ -400,12 +400,12 @@ class ConnectedAdapter(FaultyAdapter):
         return super().encode_function(function, blob_sink)
 
 
-def test_an_adapter_with_what_is_of_one_thread_is_told_that_it_is_called_in_any(
+def test_an_adapter_with_what_is_of_one_thread_is_named_where_another_calls_it(
     runner: Runner,
 ):
     adapter = ConnectedAdapter()
     register_adapter(Faulty, adapter)
-    note = "adapter 'ConnectedAdapter', method '{}', which is called in any thread"
+    note = "adapter 'ConnectedAdapter', method '{}'"
     adapter.connection = sqlite3.connect(":memory:")
     try:
         with pytest.warns(SlowerRunWarning, match=note.format("encode_function")):

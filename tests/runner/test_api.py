@@ -261,6 +261,34 @@ def test_async_module_passes_are_awaited_on_the_callers_loop(runner: Runner):
     runner.run_sync(program(1), [Awaits(trio.sleep)])
 
 
+class LeavesBehind(Awaits):
+    """Leaves a call on the loop that raises."""
+
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        trio.lowlevel.current_trio_token().run_sync_soon(self.fail)
+        return mod
+
+    def fail(self) -> None:
+        raise LookupError("left behind")
+
+
+def test_what_an_async_pass_leaves_on_its_loop_breaks_no_other_pass(runner: Runner):
+    leaves, awaits = LeavesBehind(trio.sleep), Awaits(trio.sleep)
+
+    async def cell() -> None:
+        with prompt():
+            for _ in range(3):
+                with pytest.raises(trio.TrioInternalError) as beside:
+                    runner.run_sync(program(1), [leaves])
+                assert "left behind" in repr(beside.value.__cause__)
+                runner.run_sync(program(1), [awaits, Add(1)], context=pooled())
+
+    with pytest.raises(trio.TrioInternalError) as plain:
+        runner.run_sync(program(1), [leaves])
+    assert "left behind" in repr(plain.value.__cause__)
+    asyncio.run(cell())
+
+
 def _asyncio_run(function: Any) -> Any:
     return asyncio.run(function())
 

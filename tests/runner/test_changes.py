@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -12,6 +12,7 @@ from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import (
+    FunctionPass,
     ModulePass,
     Pass,
     PassContext,
@@ -24,8 +25,10 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILUR
 from tests.runner.printed_program import (
     POSITIVE,
     PRINTING,
+    MaskedProgram,
     PositiveProgram,
     PrintedProgram,
+    make_positive,
 )
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program
@@ -143,6 +146,53 @@ def test_what_the_restoring_pass_undoes_is_no_change(
     assert [line for line in serial if line.startswith("Add changed f1: ")] == [
         "Add changed f1: '# \\nf1: (2,)' to '# \\nf1: (3,)'"
     ]
+
+
+class Mask(FunctionPass):
+    """Makes the first number negative, and adds to the second, which is not shown."""
+
+    def __init__(self, added: int, where: Literal["here", "workers"] | None = None):
+        self.pass_info = PassInfo(0, f"Mask{added}")
+        self.added, self.where = added, where
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        first, second = func.values
+        return func.with_values((-first, second + self.added * (first > 3)))
+
+
+class Sees(PassInstrument):
+    """Looks at the IR between two passes."""
+
+
+CUTS: list[tuple[list[Any], dict[str, Any]]] = [
+    ([], {}),
+    ([Sees], {}),
+    ([], {"parpass.optimizations": {"stages": False}}),
+]
+
+
+@pytest.mark.parametrize("config", [*SETTINGS, HERE], ids=str)
+@pytest.mark.parametrize(("others", "cut"), CUTS, ids=str)
+def test_what_only_the_restored_function_shows_is_a_change(
+    runner: Runner, config: dict[str, Any], others: list[Any], cut: dict[str, Any]
+) -> None:
+    mod = MaskedProgram({f"f{at}": Fn((at, at)) for at in range(9)})
+    config = {**config, **cut}
+    passes = [Mask(0), Mask(1), Mask(2, "here"), Mask(0), Mask(3, "workers"), Mask(4)]
+    root = Sequential([make_positive, *passes, make_positive, Mask(5), Mask(0)])
+    found: list[list[str]] = []
+    for run in (serially, runner.run_sync):
+        log = ChangeLog()
+        with PassContext(instruments=[other() for other in others]):
+            instruments = [*PassContext.current().instruments, log]
+        settings = config if found else {}
+        with PassContext(instruments=instruments, config=settings):
+            run(mod, root)
+        assert all(one.is_hidden for one in log.changes)
+        found.append([f"{line}" for line in log.log if " changed " in line])
+    assert found[1] == found[0]
+    names = [line.split()[0] for line in found[0]]
+    assert names == [f"Mask{at}" for at in range(1, 6) for _ in range(5)]
 
 
 def test_a_version_that_cannot_be_printed_says_why_and_the_run_goes_on(runner: Runner):

@@ -9,15 +9,13 @@ from typing import ClassVar
 import pytest
 
 from parpass.runner import Runner, cost_model, placement
-from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
-from parpass.runner.placement import (
-    Estimate,
-    Placed,
-    Placement,
-    PlacementPolicy,
-    PlacementReason,
+from parpass.runner.cost_model import (
+    COST_MODEL,
+    SlowdownEstimate,
     StartupAmortizer,
 )
+from parpass.runner.estimates import Estimate
+from parpass.runner.placement import Placed, Placement, PlacementPolicy
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_adapter
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord
@@ -44,13 +42,13 @@ CONTEXT = PassContext()
 SIZE = sum(1 + ADAPTER.size(one, 100) for one in MOD.functions.values())
 
 
-HERE = Placed(Placement.LOCAL, PlacementReason.SMALL, 1, estimate=Estimate(4.0))
+HERE = Placed(Placement.LOCAL, 1, estimate=Estimate(4.0))
 
 
 def there(in_workers: float = 0.0) -> Placed:
     """Return where a stage of four seconds runs that workers are expected to be at."""
     estimate = Estimate(4.0, in_workers=in_workers)
-    return Placed(Placement.REMOTE, PlacementReason.FASTER, 1, estimate=estimate)
+    return Placed(Placement.REMOTE, 1, estimate=estimate)
 
 
 def policy(executor: ThreadExecutor) -> PlacementPolicy:

@@ -10,8 +10,9 @@ import pytest
 from parpass import IRModule, PassContext, relay
 from parpass.ir.inference_cache import cache_inference
 from parpass.runner import Runner, RunReport
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.placement import Placement, PlacementPolicy, StartupAmortizer
+from parpass.runner.placement import Placement, PlacementPolicy
 from parpass.runner.stage.interpreter import StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassInfo, adapter_of
 from parpass.transform.budget import UNLIMITED

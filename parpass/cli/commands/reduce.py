@@ -141,7 +141,7 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
-    from parpass.runner.driver.session import new_pool
+    from parpass.runner.driver.executor_source import new_pool
 
     executor = new_pool(jobs)
     if executor is None:

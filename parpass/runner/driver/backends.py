@@ -39,15 +39,15 @@ class AsyncBackend(Protocol):
         ...
 
     async def call_shielded(
-        self, function: Callable[..., ValueT], *args: Any
+        self,
+        function: Callable[..., ValueT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ValueT:
-        """Call code of parpass likewise, shielded from cancellation."""
-        ...
+        """Call code of parpass likewise, and wait for its end even if cancelled.
 
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
-    ) -> ValueT:
-        """Call code of parpass likewise; if cancelled, call `cancel` and await it."""
+        `cancel` is called then, so that the end comes soon.
+        """
         ...
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
@@ -92,19 +92,17 @@ class BlockingBackend:
 
     async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
         """Call here."""
-        return convert_stop_iteration(function, *args)
+        return function(*args)
 
     async def call_shielded(
-        self, function: Callable[..., ValueT], *args: Any
+        self,
+        function: Callable[..., ValueT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ValueT:
-        """Call here."""
-        return convert_stop_iteration(function, *args)
-
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
-    ) -> ValueT:
-        """Call here."""
-        return convert_stop_iteration(function, *args)
+        """Call here, where nothing is cancelled."""
+        del cancel
+        return function(*args)
 
     def poster(self) -> None:
         """There is no event loop that goes on meanwhile."""
@@ -126,7 +124,7 @@ class BlockingBackend:
         try:
             if running_async_library() is None:
                 return trio.run(in_context)
-            return TrioCall().run(in_context)
+            return TrioCall(is_alone=True).run(in_context)
         finally:
             restore_context(context)
 
@@ -183,18 +181,6 @@ def restore_context(context: contextvars.Context) -> None:
         is_ours = var.name.startswith("parpass_")
         if not is_ours and var.get(_unset) is not value:
             var.set(value)
-
-
-def convert_stop_iteration(function: Callable[..., ValueT], *args: Any) -> ValueT:
-    """Call a function for a coroutine, which cannot raise StopIteration.
-
-    Raises:
-        RuntimeError: It raised StopIteration.
-    """
-    try:
-        return function(*args)
-    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
-        raise RuntimeError("generator raised StopIteration") from error
 
 
 def running_async_library() -> str | None:

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.pass_by_pass import KeptResults, may_go_on_serially
-from parpass.runner.driver.probe import (
-    Look,
-    StopCriterion,
-    deciding,
-    new_criterion,
-    reason_of,
-    start_others,
-)
+from parpass.runner.driver.pass_by_pass import known_results, may_go_on_serially
+from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
@@ -26,12 +20,14 @@ from parpass.runner.placement import PlacementPolicy, PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
-from parpass.transform.capture.intercept import allowing_capture
+from parpass.transform.capture.intercept import allowing_capture_here
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
-from parpass.transform.plan.serial import KnownResults, run_stage_serially
+from parpass.transform.plan.serial import KnownResults
 
 _MOST_KEPT = 512  # functions whose results of each pass are kept
+
+Kept = dict[str, list[Any]]  # functions after each pass, by name, in module order
 
 
 def run_serially(
@@ -41,20 +37,9 @@ def run_serially(
     budgets: Sequence[Budget] | None = None,
 ) -> StageResult:
     """Run a whole stage as a serial run does; the report has the reason."""
-    mod = state.load(command.mod)
-    with (
-        timing(state.observers, Activity.HERE, reason),
-        state.walk(command.steps, mod) as checkpoint,
-    ):
-        outcome = run_stage_serially(
-            command.steps,
-            mod,
-            state.context,
-            state.adapter,
-            checkpoint,
-            budgets=budgets,
-            analyses=state.analyses,
-        )
+    mod = state.load(command.mod)  # not in the time of the passes
+    with timing(state.observers, Activity.HERE, reason):
+        outcome = state.walk(command.steps, mod, budgets=budgets)
     state.observers.stage_ended(outcome.records, None)
     return outcome
 
@@ -73,16 +58,16 @@ async def run_until_handover(
     """
     outcomes = stage.outcomes
     functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
-    criterion = new_criterion(functions, stage, state, policy)
-    with deciding(state, criterion):
+    criterion = HandoverCriterion(functions, stage, state, policy)
+    with criterion.deciding():
         known = await state.backend.call(run_functions, state, stage, criterion)
-    start_others(state, criterion)
+    criterion.start_others()
     if known is not None:
         return known
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
     _learn_costs(stage, before, criterion.nodes)
-    return reason_of(criterion)
+    return criterion.reason
 
 
 async def run_rest(
@@ -110,6 +95,7 @@ def _interpreter(
     mod: StoredModule,
     quarantined: Verdicts,
     *,
+    is_restoring: bool = False,
     unstable: Sequence[str],
     recording: Recording = Recording.NOTHING,
 ) -> Generator[StageInterpreter]:
@@ -125,6 +111,7 @@ def _interpreter(
         mod.base,
         list(mod.handles),
         lambda name: store.load(mod.handles[name], mod.base),
+        is_restoring=is_restoring,
         unstable=unstable,
         recording=recording,
     )
@@ -132,13 +119,13 @@ def _interpreter(
     with (
         contextlib.closing(work),
         function_pass_body(),
-        allowing_capture(),
+        allowing_capture_here(),
     ):
         yield work
 
 
 def run_functions(
-    state: RunState, stage: StageInProgress, criterion: StopCriterion | None = None
+    state: RunState, stage: StageInProgress, criterion: HandoverCriterion | None = None
 ) -> KnownResults | None:
     """Run passes on the functions without an outcome in this process, and record it.
 
@@ -147,21 +134,22 @@ def run_functions(
     other on the rest, the result is what is known for that.
     """
     outcomes = stage.outcomes
-    kept = None
+    kept: Kept | None = None
     if criterion is not None and may_go_on_serially(state, stage):
-        kept = KeptResults()
+        kept = {}
     with _interpreter(
         state,
         stage.command.steps,
         stage.module,
         outcomes.local_quarantine(),
+        is_restoring=stage.command.is_restoring,
         unstable=outcomes.unstable_names(),
         recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
         for batch, is_small in _batches(state, stage, criterion):
             if kept is not None and is_small:
-                known = kept.known(outcomes)
+                known = known_results(kept, outcomes)
                 if known is not None:
                     return known
                 kept = None
@@ -172,7 +160,7 @@ def run_functions(
 
 
 def _batches(
-    state: RunState, stage: StageInProgress, criterion: StopCriterion | None
+    state: RunState, stage: StageInProgress, criterion: HandoverCriterion | None
 ) -> Iterator[tuple[Sequence[int], bool]]:
     """Yield functions to run together, by index, until the rest is to be left.
 
@@ -199,7 +187,7 @@ def _run_batch(
     stage: StageInProgress,
     work: StageInterpreter,
     batch: Sequence[int],
-    kept: KeptResults | None,
+    kept: Kept | None,
 ) -> None:
     store, outcomes = state.store, stage.outcomes
     watching = state.observers.of_functions()
@@ -207,7 +195,7 @@ def _run_batch(
     def after_step(cursor: FunctionCursor) -> None:
         store.check_open()
         if kept is not None:
-            kept.add(cursor)
+            kept.setdefault(cursor.name, []).append(cursor.outcome.function)
 
     cursors = [FunctionCursor(outcomes.names[at], at) for at in batch]
     if watching is None:

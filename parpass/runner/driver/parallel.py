@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from parpass.runner.driver.local import reproduce
@@ -23,13 +23,12 @@ from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.mutability import copying_seconds
 from parpass.transform.plan.commands import (
+    Call,
     CallHook,
     Command,
-    Emit,
     HandOut,
     NameFunctions,
     Plan,
-    Render,
     Reproduce,
     RunModulePass,
     RunStage,
@@ -37,20 +36,11 @@ from parpass.transform.plan.commands import (
     StepRecord,
     TakeIn,
 )
-from parpass.transform.plan.invoke import PendingResult, run_module_pass
+from parpass.transform.plan.invoke import PendingModulePass, run_module_pass
 from parpass.transform.plan.serial import Suspended, drive_plan
 
 if TYPE_CHECKING:
     from parpass.runner.check.checker import ContractChecker
-
-AsyncBody = Callable[[], Awaitable[Any]]
-
-
-def _step_body(advance: Callable[[], AsyncBody]) -> AsyncBody | StageResult:
-    try:
-        return advance()
-    except StopIteration as end:
-        return end.value
 
 
 class ParallelDriver:
@@ -144,13 +134,8 @@ class ParallelDriver:
                 return list(self._store.wrap(command.mod).handles)
             case Reproduce():
                 return reproduce(self._state, command, self._stages.quarantined)
-            case Emit():
-                is_shown = command.renders_module
-                return command.emit(self._state.load(command.mod) if is_shown else None)
-            case Render():
-                return command.render(
-                    self._state.load(command.mod), self._state.context
-                )
+            case Call():
+                return command.call(self._state.load(command.mod))
 
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)
@@ -197,18 +182,15 @@ class ParallelDriver:
         return Suspended(functools.partial(self._async_module_pass, name, answer))
 
     async def _async_module_pass(
-        self, name: str, waiting: PendingResult
+        self, name: str, pending: PendingModulePass
     ) -> StageResult:
-        advance = waiting.__next__
-        with timing(self._state.observers, Activity.MODULE_PASS, name):
-            while True:
-                # A StopIteration cannot come out of a coroutine, so it is caught below.
-                answer = await self._backend.call(_step_body, advance)
-                if isinstance(answer, StageResult):
-                    return answer
-                try:
-                    value = await self._backend.wait(answer)
-                except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
-                    advance = functools.partial(waiting.throw, error)
-                else:
-                    advance = functools.partial(waiting.send, value)
+        backend = self._backend
+        with (
+            timing(self._state.observers, Activity.MODULE_PASS, name),
+            contextlib.closing(pending),
+        ):
+            try:
+                result = await backend.wait(pending.wait)
+            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+                return await backend.call(pending.finish, None, error)
+            return await backend.call(pending.finish, result)

@@ -6,7 +6,8 @@ results, and runs the passes on the others, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,12 +15,7 @@ import msgspec
 
 from parpass.diagnostic import renderer_is_overridden
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.probe import (
-    StopCriterion,
-    deciding,
-    new_criterion,
-    start_others,
-)
+from parpass.runner.driver.probe import HandoverCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -29,7 +25,6 @@ from parpass.runner.ipc.messages import (
 )
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.placement import PlacementPolicy
-from parpass.runner.stage.interpreter import FunctionCursor
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.plan.commands import RunStage, StageResult
@@ -37,7 +32,6 @@ from parpass.transform.plan.serial import (
     KnownResult,
     KnownResults,
     ends_stage,
-    run_stage_serially,
 )
 
 
@@ -56,41 +50,33 @@ def may_go_on_serially(state: RunState, stage: StageInProgress) -> bool:
     )
 
 
-class KeptResults:
-    """Functions after each pass of a stage, by name, in module order."""
+def known_results(
+    kept: Mapping[str, Sequence[Any]], outcomes: StageOutcomes
+) -> KnownResults | None:
+    """Return the results of the first functions, None if they cannot be taken.
 
-    def __init__(self) -> None:
-        self._functions: dict[str, list[Any]] = {}
+    They cannot if a pass failed or emitted something, or if it is not known on which
+    assumptions they rest.
 
-    def add(self, cursor: FunctionCursor) -> None:
-        """Add a function, after a pass."""
-        made = self._functions.setdefault(cursor.name, [])
-        made.append(cursor.outcome.function)
-
-    def known(self, outcomes: StageOutcomes) -> KnownResults | None:
-        """Return the results of the functions so far, None if they cannot be taken.
-
-        They cannot if a pass failed or emitted something, or if it is not known on
-        which assumptions they rest.
-        """
-        by_function: dict[str, list[KnownResult]] = {}
-        relying: dict[str, list[str]] = {}
-        for at, (name, functions) in enumerate(self._functions.items()):
-            effects, dependencies = (
-                outcomes.effects_of(at),
-                outcomes.dependencies_of(at),
-            )
-            has_emitted = any(one.emissions for one in effects.values())
-            is_known = outcomes.is_complete(at) and ANY_FUNCTION not in dependencies
-            if has_emitted or not is_known:
-                return None
-            by_function[name] = [
-                (function, effects.get(step, NO_EFFECTS).recorder())
-                for step, function in enumerate(functions)
-            ]
-            for other in dependencies:
-                relying.setdefault(outcomes.names[other], []).append(name)
-        return KnownResults(by_function, relying)
+    Args:
+        kept: Those functions after each pass, by name, in module order.
+        outcomes: Theirs.
+    """
+    by_function: dict[str, list[KnownResult]] = {}
+    relying: dict[str, list[str]] = {}
+    for at, (name, functions) in enumerate(kept.items()):
+        effects, dependencies = outcomes.effects_of(at), outcomes.dependencies_of(at)
+        has_emitted = any(one.emissions for one in effects.values())
+        is_known = outcomes.is_complete(at) and ANY_FUNCTION not in dependencies
+        if has_emitted or not is_known:
+            return None
+        by_function[name] = [
+            (function, effects.get(step, NO_EFFECTS).recorder())
+            for step, function in enumerate(functions)
+        ]
+        for other in dependencies:
+            relying.setdefault(outcomes.names[other], []).append(name)
+    return KnownResults(by_function, relying)
 
 
 class PassByPassCheckpoint:
@@ -108,7 +94,7 @@ class PassByPassCheckpoint:
     """
 
     def __init__(
-        self, criterion: StopCriterion, functions: int, state: RunState
+        self, criterion: HandoverCriterion, functions: int, state: RunState
     ) -> None:
         self._criterion, self._functions, self._state = criterion, functions, state
         self._first = self._next_look = 0  # functions, of a pass
@@ -145,24 +131,12 @@ async def run_serially_until_handover(
     """
     steps, seconds = stage.command.steps, stage.outcomes.step_seconds
     functions = len(stage.outcomes.names)
-    criterion = new_criterion(functions, stage, state, policy)
+    criterion = HandoverCriterion(functions, stage, state, policy)
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
 
-    def run() -> StageResult:
-        mod = state.load(stage.command.mod)
-        with state.walk(steps, mod, checkpoint) as walk:
-            return run_stage_serially(
-                steps,
-                mod,
-                state.context,
-                state.adapter,
-                walk,
-                analyses=state.analyses,
-                known=known,
-            )
-
-    with deciding(state, criterion):
-        result = await state.backend.call(run)
+    with criterion.deciding():
+        run = functools.partial(state.walk, known=known)
+        result = await state.backend.call(run, steps, stage.command.mod, checkpoint)
     records, nodes = result.records, checkpoint.nodes
     _learn_costs(steps, result, nodes)
     for record, spent in zip(records, seconds, strict=False):
@@ -170,7 +144,7 @@ async def run_serially_until_handover(
     if records and ends_stage(records[-1]):
         criterion.cancel()
     else:
-        start_others(state, criterion)
+        criterion.start_others()
     if records:
         state.observers.stage_ended(records, None)
         if not criterion.has_started:

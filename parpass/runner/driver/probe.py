@@ -1,4 +1,4 @@
-"""Criteria for handing functions over to workers, while a stage runs in this process.
+"""The criterion for handing functions over to workers, while a stage runs here.
 
 A stage of passes whose cost is unknown is probed: all its passes run here on one batch
 of functions after another, until workers would be done sooner with the rest, dispatch
@@ -21,8 +21,9 @@ import contextlib
 import math
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future
+from typing import Any
 
 import msgspec
 
@@ -30,7 +31,7 @@ from parpass.errors import RuntimeUseError
 from parpass.fork_safety import cached_property, forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
-from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
+from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import (
     Placement,
@@ -38,7 +39,6 @@ from parpass.runner.placement import (
     PlacementReason,
     SpeedupModel,
 )
-from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
 _DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
@@ -71,31 +71,39 @@ class Look(msgspec.Struct, frozen=True):
     is_small: bool = False
 
 
-class StopCriterion:
+class HandoverCriterion:
     """Decides, at each look, whether workers would be faster with the rest.
+
+    Workers that are not there are started once they would save more than their start
+    costs, or before the first function where the stage was placed in workers. They get
+    the rest when the first of them has loaded the passes.
 
     Args:
         functions: How many functions there are.
+        stage: The stage.
+        state: The run.
         policy: Knows the workers.
-        store: Has the functions.
 
     Attributes:
         nodes: The nodes of the functions so far, about.
         has_started: Whether it started workers.
-        start_seconds: How long this process was at starting them.
     """
 
     def __init__(
-        self, functions: int, policy: PlacementPolicy, store: ModuleStore
+        self,
+        functions: int,
+        stage: StageInProgress,
+        state: RunState,
+        policy: PlacementPolicy,
     ) -> None:
+        self._stage, self._state, self._policy = stage, state, policy
+        self._store, self._adapter = state.store, state.store.adapter
         self._overhead = policy.dispatch_overhead(functions)
-        self._policy = policy
-        self._store = store
-        self._adapter: ModuleAdapter = store.adapter
         # Of the last looks, seconds for each function since the look before.
         self._rates: deque[float] = deque(maxlen=_LOOKS)
-        self.has_started = False
-        self.start_seconds = 0.0
+        self._loading: list[Future[bytes]] = []  # passes, in the first workers
+        self.has_started = self._has_started_all = False
+        self._starting = 0.0  # seconds that this process was at starting them
         self.begin(functions)
 
     def begin(self, functions: int) -> None:
@@ -149,21 +157,45 @@ class StopCriterion:
         """Return the seconds since the first function."""
         return time.perf_counter() - self._began
 
-    def start_others(self) -> None:
-        """Start the workers for which there was no core while others started."""
+    @property
+    def reason(self) -> PlacementReason:
+        """Why functions ran here."""
+        is_start = self.has_started
+        return PlacementReason.STARTING if is_start else PlacementReason.SMALL
+
+    @contextlib.contextmanager
+    def deciding(self) -> Generator[None]:
+        """Notify of the time of a block in which passes run until this is met."""
+        with timing(self._state.observers, Activity.HERE) as here:
+            try:
+                yield
+            except BaseException:
+                self.cancel()
+                raise
+            finally:
+                here.name = self.reason
 
     def cancel(self) -> None:
         """Let the workers load nothing any more."""
+        for loading in self._loading:
+            self._policy.executor.end(loading)
+
+    def start_others(self) -> None:
+        """Start the rest of the workers, if some were started while passes ran.
+
+        If nothing is left for them they are there for the next stage.
+        """
+        if self.has_started:
+            observers = self._state.observers
+            observers.workers_started(self._starting)
+            with timing(observers, Activity.LOADING):
+                self._start_all()
 
     @property
     def _is_measured(self) -> bool:
         # Without the longest look: a late import tells nothing of other functions.
         measured = self.seconds() - self._longest[0]
         return measured > _MEASURED_SHARE * self._overhead
-
-    def _hands_over(self, saving: float) -> bool:
-        """Return whether the rest is handed over, which would save so many seconds."""
-        return saving > self._overhead
 
     def _seconds_per_function(self, spent: float, at: int) -> float:
         """Return the time of the passes on one function; 0 until it is known.
@@ -192,61 +224,15 @@ class StopCriterion:
         gain = self._speedup.saved(each * done, self.nodes, done)
         return gain * (self._functions - done) / done
 
-
-class WarmUpCriterion(StopCriterion):
-    """Decides, at each look, whether the workers are ready for the rest.
-
-    It starts them once they would save more than their start costs; they are ready
-    when the first of them has loaded the passes.
-
-    Where the stage was placed in workers they are started before the first function.
-
-    Args:
-        functions: How many functions there are.
-        stage: The stage.
-        state: The run.
-        policy: Knows the workers.
-    """
-
-    def __init__(
-        self,
-        functions: int,
-        stage: StageInProgress,
-        state: RunState,
-        policy: PlacementPolicy,
-    ) -> None:
-        super().__init__(functions, policy, state.store)
-        self._executor, self._steps_to_load = policy.executor, stage.command.steps
-        self._start, config = (
-            stage.placed.place is Placement.REMOTE,
-            state.context.config,
-        )
-        self._start_seconds = config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
-        given = config.get(ASKING_WORKERS_SECONDS)
-        self._offload_overhead = _OFFLOAD_SECONDS if given is None else given
-        self._loading: list[Future[bytes]] = []
-        self._has_started_all = False
-
-    def start_others(self) -> None:
-        """Start the workers for which there was no core while others started.
-
-        If nothing is left for them they are there for the next stage.
-        """
-        if not self._has_started_all:
-            self._has_started_all = True
-            began = time.perf_counter()
-            with contextlib.suppress(NoWorkersError, RuntimeUseError):
-                self._executor.start(self._start_seconds)
-            self.start_seconds += time.perf_counter() - began
-
-    def cancel(self) -> None:
-        """Let the workers load nothing any more."""
-        for loading in self._loading:
-            self._executor.end(loading)
-
     def _hands_over(self, saving: float) -> bool:
-        """Return whether the rest is handed over; start workers if that pays."""
-        is_worth_it = self._start or (saving > self._overhead and self._is_measured)
+        """Return whether the rest is handed over, which would save so many seconds.
+
+        Workers are started if that pays.
+        """
+        if self._stage.was_warm:
+            return saving > self._overhead
+        is_placed = self._stage.placed.place is Placement.REMOTE
+        is_worth_it = is_placed or (saving > self._overhead and self._is_measured)
         if is_worth_it and not self.has_started:
             self.has_started = True
             began = time.perf_counter()
@@ -255,11 +241,20 @@ class WarmUpCriterion(StopCriterion):
             except Exception:  # noqa: BLE001 -- raised again where the rest is sent
                 return True
             finally:
-                self.start_seconds += time.perf_counter() - began
+                self._starting += time.perf_counter() - began
         if not any(one.done() for one in self._loading):
             return False
-        self.start_others()
-        return saving > self._offload_overhead
+        self._start_all()
+        given = self._config.get(ASKING_WORKERS_SECONDS)
+        return saving > (_OFFLOAD_SECONDS if given is None else given)
+
+    @property
+    def _config(self) -> Mapping[str, Any]:
+        return self._state.context.config
+
+    @property
+    def _start_timeout(self) -> float:
+        return self._config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
 
     def _start_workers(self) -> None:
         with forks_wait():
@@ -269,43 +264,18 @@ class WarmUpCriterion(StopCriterion):
             # Likewise.
             from parpass.runner.worker.jobs import load_payload
 
-        payload = encode_payload(self._steps_to_load, self._adapter, None)
-        message = msgspec.msgpack.encode((self._start_seconds, payload))
+        payload = encode_payload(self._stage.command.steps, self._adapter, None)
+        message = msgspec.msgpack.encode((self._start_timeout, payload))
+        submit = self._policy.executor.submit
         # One core is this process's; a pool starts as many processes as it has jobs.
         for _ in range(max(1, self._speedup.at_once - 1)):
-            loading = self._executor.submit(load_payload, message, owner=self._store)
-            self._loading.append(loading)
+            self._loading.append(submit(load_payload, message, owner=self._store))
 
-
-def new_criterion(
-    functions: int, stage: StageInProgress, state: RunState, policy: PlacementPolicy
-) -> StopCriterion:
-    if stage.was_warm:
-        return StopCriterion(functions, policy, state.store)
-    return WarmUpCriterion(functions, stage, state, policy)
-
-
-@contextlib.contextmanager
-def deciding(state: RunState, criterion: StopCriterion) -> Generator[None]:
-    """Notify of the time of a block in which passes run until a criterion is met."""
-    with timing(state.observers, Activity.HERE) as here:
-        try:
-            yield
-        except BaseException:
-            criterion.cancel()
-            raise
-        finally:
-            here.name = reason_of(criterion)
-
-
-def start_others(state: RunState, criterion: StopCriterion) -> None:
-    """Start the rest of the workers, if some were started while passes ran."""
-    if criterion.has_started:
-        state.observers.workers_started(criterion.start_seconds)
-        with timing(state.observers, Activity.LOADING):
-            criterion.start_others()
-
-
-def reason_of(criterion: StopCriterion) -> PlacementReason:
-    has_started = criterion.has_started
-    return PlacementReason.STARTING if has_started else PlacementReason.SMALL
+    def _start_all(self) -> None:
+        """Start the workers for which there was no core while others started."""
+        if not self._has_started_all:
+            self._has_started_all = True
+            began = time.perf_counter()
+            with contextlib.suppress(NoWorkersError, RuntimeUseError):
+                self._policy.executor.start(self._start_timeout)
+            self._starting += time.perf_counter() - began

@@ -52,8 +52,14 @@ async def run_in_workers(
             workers hang or end before they begin.
     """
     coordination = TrioCall()
-    return await state.backend.call_cancellable(
-        coordination.cancel, _run, state, stage, executor, local_seconds, coordination
+    return await state.backend.call_shielded(
+        _run,
+        state,
+        stage,
+        executor,
+        local_seconds,
+        coordination,
+        cancel=coordination.cancel,
     )
 
 
@@ -66,20 +72,11 @@ def _run(
 ) -> RemoteStage:
     steps, snapshot = stage.command.steps, Snapshot.take(state.context)
     while True:
-        remote = RemoteStage(
-            stage.command,
-            stage.module,
-            snapshot,
-            state.store,
-            stage.outcomes,
-            workers=executor.workers,
-            local_seconds=local_seconds,
-            was_warm=stage.was_warm,
-            observers=state.observers,
-        )
         try:
+            remote = _encoded_stage(
+                state, stage, snapshot, executor.workers, local_seconds
+            )
             try:
-                _encode_spec(remote)
                 executor.start(remote.start_seconds)
                 _coordinate(state, remote, executor, coordination)
             finally:
@@ -97,8 +94,14 @@ def _run(
         return remote
 
 
-def _encode_spec(stage: RemoteStage) -> None:
-    """Encode what jobs have in common.
+def _encoded_stage(
+    state: RunState,
+    stage: StageInProgress,
+    snapshot: Snapshot,
+    workers: int,
+    local_seconds: float | None,
+) -> RemoteStage:
+    """Return a stage with what its jobs have in common encoded.
 
     Raises:
         StorageError: There is no room.
@@ -106,7 +109,17 @@ def _encode_spec(stage: RemoteStage) -> None:
         _PublishError: The passes or the settings cannot be.
     """
     try:
-        stage.encode_spec()
+        return RemoteStage(
+            stage.command,
+            stage.module,
+            snapshot,
+            state.store,
+            stage.outcomes,
+            workers=workers,
+            local_seconds=local_seconds,
+            was_warm=stage.was_warm,
+            observers=state.observers,
+        )
     except (StorageError, UnsendableError):
         raise
     except Exception as error:

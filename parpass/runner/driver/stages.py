@@ -165,7 +165,7 @@ class StageExecutor:
         elif state.cache is not None:
             state.cache.computed += len(outcomes.names)
         if policy is None:
-            placed = Placed(Placement.LOCAL, self._why_no_policy, len(steps))
+            placed = Placed(Placement.LOCAL, len(steps), self._why_no_policy)
         elif placed is None:
             budgets = budgets_of(steps, state.context.config)
             rest = {name: module.handles[name] for name in outcomes.missing_names()}
@@ -292,14 +292,14 @@ class StageExecutor:
         reasons = fallback.passes
         if reasons is None:
             self._policy, self._why_no_policy = None, fallback.reason
-            self._warn_run_local(fallback)
+            _warn_run_local(policy, fallback)
             return await self._finish_here(stage, fallback.reason)
         unsent = [
             (step.info.name, reason)
             for step, reason in zip(stage.command.steps, reasons, strict=True)
             if reason is not None
         ]
-        if self._state.isolated:
+        if policy.isolated:
             name, reason = unsent[0]
             raise _isolation_error(f"pass '{name}' cannot {fallback.detail}: {reason}")
         # The plan asks for the passes after those that go where the first one goes.
@@ -326,16 +326,6 @@ class StageExecutor:
             return await self.run(first.command)
         return await self._finish_in_workers(first, policy)
 
-    def _warn_run_local(self, fallback: FallbackError) -> None:
-        message, advice = _FALLBACK_MESSAGES[fallback.reason]
-        message = message.format(fallback.detail)
-        if self._state.isolated:
-            raise _isolation_error(message)
-        warn(
-            f"{message}, so the rest of this run stays in this process{advice}",
-            SlowerRunWarning,
-        )
-
     async def _merge_outcomes(self, stage: StageInProgress) -> StageResult:
         """Return the result of a stage of which every function has an outcome."""
         state, command, outcomes = self._state, stage.command, stage.outcomes
@@ -355,6 +345,17 @@ class StageExecutor:
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
+
+
+def _warn_run_local(policy: PlacementPolicy, fallback: FallbackError) -> None:
+    message, advice = _FALLBACK_MESSAGES[fallback.reason]
+    message = message.format(fallback.detail)
+    if policy.isolated:
+        raise _isolation_error(message)
+    warn(
+        f"{message}, so the rest of this run stays in this process{advice}",
+        SlowerRunWarning,
+    )
 
 
 def _isolation_error(why: str) -> RuntimeUseError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,8 +14,13 @@ from parpass.runner.placement import Placed, PlacementPolicy, PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
-from parpass.transform.plan.commands import RunStage
-from parpass.transform.plan.serial import Checkpoint
+from parpass.transform.budget import Budget
+from parpass.transform.plan.commands import RunStage, StageResult
+from parpass.transform.plan.serial import (
+    Checkpoint,
+    KnownResults,
+    run_stage_serially,
+)
 
 if TYPE_CHECKING:
     from parpass.runner.cache.run_cache import RunCache
@@ -30,7 +35,6 @@ class RunState(msgspec.Struct, frozen=True):
         store: The functions as objects and encoded, and the shared directory.
         analyses: The results of analyses that are kept in this process.
         policy: Chooses the process for each stage; None if there are no workers.
-        isolated: Whether every function pass runs in a worker.
         cache: The results of earlier runs; None in a run without a cache.
     """
 
@@ -41,23 +45,41 @@ class RunState(msgspec.Struct, frozen=True):
     observers: RunObservers
     analyses: AnalysisManager
     policy: PlacementPolicy | None
-    isolated: bool = False
     cache: RunCache | None = None
 
     def walk(
-        self, steps: Sequence[Pass], mod: Any, checkpoint: Checkpoint | None = None
-    ) -> AbstractContextManager[Checkpoint | None]:
-        """Return a block with the checkpoint of passes on a whole module here.
+        self,
+        steps: Sequence[Pass],
+        mod: Any,
+        checkpoint: Checkpoint | None = None,
+        *,
+        budgets: Sequence[Budget] | None = None,
+        known: KnownResults | None = None,
+    ) -> StageResult:
+        """Run passes on a module here, as a serial run does, and notify observers.
 
-        It notifies observers, and calls `checkpoint`: by default one that raises in a
-        run that was abandoned.
+        See `run_stage_serially`. By default `checkpoint` is one that raises in a run
+        that was abandoned.
         """
+        mod = self.load(mod)
         if checkpoint is None and self.backend.abandons:
             checkpoint = self._check_open
         watching = self.observers.of_functions()
-        if watching is None:
-            return nullcontext(checkpoint)
-        return Walk(watching, steps, list(self.adapter.functions(mod)), checkpoint)
+        walk = nullcontext(checkpoint)
+        if watching is not None:
+            names = list(self.adapter.functions(mod))
+            walk = Walk(watching, steps, names, checkpoint)
+        with walk as called:
+            return run_stage_serially(
+                steps,
+                mod,
+                self.context,
+                self.adapter,
+                called,
+                budgets=budgets,
+                analyses=self.analyses,
+                known=known,
+            )
 
     def _check_open(self, at: int, _function: Any) -> int:
         self.store.check_open()

@@ -6,27 +6,23 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import outcome
 import trio
 
 from parpass.errors import RuntimeUseError
-from parpass.runner.driver.async_util import (
-    shielded_wait,
-    to_asyncio_thread,
-)
 from parpass.runner.driver.backends import (
     AsyncBackend,
     ContextAwaitable,
-    convert_stop_iteration,
     restore_context,
     running_async_library,
 )
 
-ResultT = TypeVar("ResultT")
+if TYPE_CHECKING:
+    import asyncio
 
-_in_thread = trio.to_thread.run_sync
+ResultT = TypeVar("ResultT")
 
 
 class TaskBackend:
@@ -64,7 +60,7 @@ class TaskBackend:
                 self._context = self._context.copy()
             self._entered = context = self._context
             try:
-                return context.run(convert_stop_iteration, function, *args)
+                return context.run(_convert_stop_iteration, function, *args)
             finally:
                 if self._entered is context:
                     self._entered = None
@@ -79,20 +75,15 @@ class TrioBackend(TaskBackend):
         """Call in a thread, so that the event loop stays responsive."""
         # What it raises is handed on, as trio's own way through threads writes to it.
         call = functools.partial(outcome.capture, self._bound(function, *args))
-        return (await _in_thread(call, abandon_on_cancel=True)).unwrap()
-
-    async def call_shielded(
-        self, function: Callable[..., ResultT], *args: Any
-    ) -> ResultT:
-        """Call in a thread, shielded from cancellation."""
-        done: list[ResultT] = []
-        with trio.CancelScope(shield=True):
-            done.append(await _in_thread(self._bound(function, *args)))
-        return done[0]
+        in_thread = trio.to_thread.run_sync
+        return (await in_thread(call, abandon_on_cancel=True)).unwrap()
 
     @trio.lowlevel.enable_ki_protection  # Ctrl-C comes while it waits
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ResultT], *args: Any
+    async def call_shielded(
+        self,
+        function: Callable[..., ResultT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ResultT:
         """Call in a thread, and wait for its end even if cancelled."""
         results: list[outcome.Outcome[ResultT]] = []
@@ -103,13 +94,16 @@ class TrioBackend(TaskBackend):
             post(ended.set)
 
         trio.lowlevel.start_thread_soon(self._bound(function, *args), deliver)
-        try:
-            await ended.wait()
-        except BaseException:
-            cancel()
-            with trio.CancelScope(shield=True):
+        # What cannot be cancelled has a result also in a task that is.
+        with trio.CancelScope(shield=cancel is None):
+            try:
                 await ended.wait()
-            raise
+            except BaseException:
+                if cancel is not None:
+                    cancel()
+                with trio.CancelScope(shield=True):
+                    await ended.wait()
+                raise
         return results.pop().unwrap()
 
     def poster(self) -> Callable[[Callable[[], object]], object]:
@@ -128,27 +122,75 @@ class AsyncioBackend(TaskBackend):
 
     async def call(self, function: Callable[..., ResultT], *args: Any) -> ResultT:
         """Call in a thread, so that the event loop stays responsive."""
-        return await to_asyncio_thread(self._bound(function, *args))
+        return await _start_thread(self._bound(function, *args))
 
     async def call_shielded(
-        self, function: Callable[..., ResultT], *args: Any
+        self,
+        function: Callable[..., ResultT],
+        *args: Any,
+        cancel: Callable[[], object] | None = None,
     ) -> ResultT:
         """Call in a thread, and wait for its end even if cancelled."""
-        run = self._bound(function, *args)
-        return await shielded_wait(to_asyncio_thread(run))
+        import asyncio  # running by now
 
-    async def call_cancellable(
-        self, cancel: Callable[[], object], function: Callable[..., ResultT], *args: Any
-    ) -> ResultT:
-        """Call in a thread, and wait for its end even if cancelled."""
-        run = self._bound(function, *args)
-        return await shielded_wait(to_asyncio_thread(run), cancel)
+        running = _start_thread(self._bound(function, *args))
+        cancelled: asyncio.CancelledError | None = None
+        while not running.done():
+            try:
+                await asyncio.wait([running])
+            except asyncio.CancelledError as error:
+                cancelled = error
+                if cancel is not None:
+                    cancel()
+        if cancelled is not None:
+            running.exception()  # asyncio reports an exception that nobody asked for
+            raise cancelled
+        return running.result()
 
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return asyncio's way from another thread to the event loop."""
         import asyncio  # running by now
 
         return asyncio.get_running_loop().call_soon_threadsafe
+
+
+def _start_thread(call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
+    """Start a call in a thread, and return the asyncio future of its result.
+
+    The thread is not one of the default executor, so that it takes no place there, and
+    a call that was abandoned does not keep the program from ending.
+    """
+    import asyncio  # running by now
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[ResultT] = loop.create_future()
+
+    def settle(result: outcome.Outcome[ResultT]) -> None:
+        if future.done():
+            return
+        try:
+            future.set_result(result.unwrap())
+        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+            future.set_exception(error)
+
+    def deliver(result: outcome.Outcome[ResultT]) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(settle, result)
+
+    trio.lowlevel.start_thread_soon(call, deliver)
+    return future
+
+
+def _convert_stop_iteration(function: Callable[..., ResultT], *args: Any) -> ResultT:
+    """Call a function for a coroutine or a future, which cannot raise StopIteration.
+
+    Raises:
+        RuntimeError: It raised StopIteration.
+    """
+    try:
+        return function(*args)
+    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
+        raise RuntimeError("generator raised StopIteration") from error
 
 
 def current_backend() -> AsyncBackend:

@@ -50,6 +50,15 @@ _active: StagePayload | None = None  # the one whose entries are declared here
 class UnsendableError(Exception):
     """Something cannot be pickled for another process; the text says why."""
 
+    @classmethod
+    def of_function(cls, name: str, function: Any, error: Exception) -> Self:
+        """Return the error that names the part of a function that cannot be."""
+        # A deep function can be sent, though not by pickle alone.
+        found = find_unpicklable(function, f"function '{name}'")
+        if found is None or RecursionError.__name__ in found:
+            found = f"function '{name}': {format_with_method(error)}"
+        return cls(found)
+
 
 class UnloadableError(Exception):
     """A worker cannot load something that was sent to it.
@@ -81,11 +90,17 @@ class UnloadableError(Exception):
 
 
 class _Head(msgspec.Struct, frozen=True):
-    process_state: bytes
-    code: ModuleState
+    """The settings, each pickled, since workers compare the bytes with the last ones.
+
+    Attributes:
+        steps: The names of the passes.
+    """
+
+    process: bytes
+    modules: bytes
     logging: bytes
     entries: bytes
-    steps: Sequence[str]  # their names
+    steps: Sequence[str]
 
 
 @contextlib.contextmanager
@@ -119,21 +134,21 @@ def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> 
         Exception: A pass, or the spec, cannot be pickled.
     """
     adapter, names = unchecked(adapter), step_names(steps)
-    code = MODULE_TRACKER.state_for([*steps, adapter])
+    modules = MODULE_TRACKER.state_for([*steps, adapter])
     try:
         process, logging = ProcessState.take(), LoggingState.take()
-        process_bytes = _process.encode(process, is_plain=process.is_plain)
-        logging_bytes = _logging.encode(logging, is_plain=logging.is_plain)
+        settings = (
+            _process.encode(process, is_plain=process.is_plain),
+            pickle.dumps(modules, protocol=5),
+            _logging.encode(logging, is_plain=logging.is_plain),
+        )
     except Exception as error:
         raise UnsendableError(f"what this process is set to: {error}") from error
     while True:
         entries = program_entries()
-        entry_bytes = _entries.encode(entries)
-        head = _Head(process_bytes, code, logging_bytes, entry_bytes, names)
         encoded = io.BytesIO()
-        # A pickle of its own: it seldom changes, and workers compare its bytes.
-        encoded.write(pickle.dumps(pickle.dumps(head, protocol=5), protocol=5))
         pickler = Pickler(encoded)
+        pickler.dump(_Head(*settings, _entries.encode(entries), names))
         # A pickle cannot be undone, so a failure begins a new one without that entry.
         if all(_dump_or_exclude(pickler, one) for one in entries if one.has_state):
             break
@@ -181,21 +196,18 @@ class StagePayload:
     ) -> None:
         self._follows, self._other_machine = follows, other_machine
         self._states: list[tuple[Entry, Any]] = []
-        parts = io.BytesIO(encoded)
-        head: bytes = pickle.load(parts)  # from the coordinator
+        unpickler = pickle.Unpickler(io.BytesIO(encoded))  # from the coordinator
+        head: _Head = unpickler.load()
         with _loading(_SETTINGS):
-            self._head: _Head = _load_cached("head", head)
-            process = self._head.process_state
-            self._process_state: ProcessState = _load_cached("process", process)
+            self._process: ProcessState = _load_cached("process", head.process)
+            self._modules: ModuleState = _load_cached("modules", head.modules)
             if follows:
                 self._follow_process()
             # They may refer to classes of modules that are found by then.
-            logging, entries = self._head.logging, self._head.entries
-            self._logging: LoggingState = _load_cached("logging", logging)
-            self._entries: Sequence[Entry] = _load_cached("entries", entries)
+            self._logging: LoggingState = _load_cached("logging", head.logging)
+            self._entries: Sequence[Entry] = _load_cached("entries", head.entries)
             if follows:
                 self._follow_rest()
-        unpickler = pickle.Unpickler(parts)
         for entry in self._entries:
             if entry.has_state:
                 with _loading(f"the {entry}", entry=str(entry)):
@@ -203,7 +215,7 @@ class StagePayload:
                 self._states.append((entry, state))
                 if follows:
                     restore(entry, state)
-        for step, name in enumerate(self._head.steps):
+        for step, name in enumerate(head.steps):
             if on_step is not None:
                 on_step(step)
             with _loading(f"pass '{name}'", step):
@@ -223,7 +235,7 @@ class StagePayload:
                 self._follow_rest()
             for entry, state in self._states:
                 restore(entry, state)
-        self._process_state.apply_per_job()
+        self._process.apply_per_job()
 
     def close(self) -> None:
         """Withdraw the entries of the program; call it when the stage is over."""
@@ -237,9 +249,9 @@ class StagePayload:
     def _follow_process(self) -> None:
         global _active
         _active = None
-        self._process_state.apply(other_machine=self._other_machine)
+        self._process.apply(other_machine=self._other_machine)
         take_missing()  # of a stage that could not be loaded
-        follow_modules(self._head.code)
+        follow_modules(self._modules)
 
     def _follow_rest(self) -> None:
         """Put in force the parts that refer to modules; not the states of entries."""

@@ -8,6 +8,7 @@ if the codec does not encode it along with others.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +17,10 @@ from parpass.transform import BatchCodec, LargeValue, ModuleAdapter, Source
 
 _FULL_BATCH_BYTES = 16_384  # bytes of a batch, from which it is complete
 _ALONE_BYTES = 8_192  # bytes of a function, above which its batch is its own
+
+
+# A batch in a message, or in a file: its bytes, its functions, and its large values.
+PackedBatch = tuple[bytes, int, Sequence[tuple[str, int, int]]]
 
 
 class FunctionBatch:
@@ -41,6 +46,16 @@ class FunctionBatch:
         self.blobs = list(blobs)
         self.decoder: _BatchDecoder | None = None
 
+    def packed(self) -> PackedBatch:
+        """Return the batch, which is complete, as plain values."""
+        return self.payload, self.count, self.blobs
+
+    @classmethod
+    def unpacked(cls, packed: PackedBatch) -> FunctionBatch:
+        """Return the batch from the plain values that `packed` returned."""
+        payload, count, blobs = packed
+        return cls(payload, count, itertools.starmap(Extent, blobs))
+
 
 class EncodedFunction(NamedTuple):
     """A function in a batch.
@@ -59,8 +74,7 @@ class EncodedFunction(NamedTuple):
         return self.batch.length // self.batch.count
 
 
-# A batch in a message, and a function there: the number of its batch, and its own.
-_PackedBatch = tuple[bytes, int, Sequence[Extent]]
+# A function in a message: the number of its batch, and its own.
 _PackedPlace = tuple[int, int | None]
 
 
@@ -81,24 +95,21 @@ class EncodedFunctions(Mapping[int, EncodedFunction]):
     def __len__(self) -> int:
         return len(self._functions)
 
-    def packed(self) -> tuple[Sequence[_PackedBatch], Mapping[int, _PackedPlace]]:
+    def packed(self) -> tuple[Sequence[PackedBatch], Mapping[int, _PackedPlace]]:
         """Return the functions as plain values."""
         numbers: dict[FunctionBatch, int] = {}
         places = {
             index: (numbers.setdefault(one.batch, len(numbers)), one.at)
             for index, one in self._functions.items()
         }
-        return [(one.payload, one.count, one.blobs) for one in numbers], places
+        return [one.packed() for one in numbers], places
 
     @classmethod
     def unpacked(
-        cls, batches: Sequence[_PackedBatch], places: Mapping[int, _PackedPlace]
+        cls, batches: Sequence[PackedBatch], places: Mapping[int, _PackedPlace]
     ) -> EncodedFunctions:
         """Return the functions from the plain values that `packed` returned."""
-        made = [
-            FunctionBatch(payload, count, [Extent(*one) for one in blobs])
-            for payload, count, blobs in batches
-        ]
+        made = list(map(FunctionBatch.unpacked, batches))
         return cls(
             {
                 index: EncodedFunction(made[number], at)

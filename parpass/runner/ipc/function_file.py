@@ -1,26 +1,46 @@
-"""The file with the encoded functions of a stage, and the index of that file.
+"""The files of a stage: its spec, its encoded functions, and the index of these.
 
-The coordinator appends batches of functions to the file. The index is a second file,
+The coordinator appends batches of functions to their file. The index is another file,
 mapped by both sides, with one entry for each function, filled as soon as the function
 is written. So a worker that needs another function waits for that function only.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-import pickle
 import time
 from array import array
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
-from parpass.runner.ipc.shared_dir import Extent, FileWriter, SharedDirectory
+import msgspec
+
+from parpass.fork_safety import cached_property
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch, PackedBatch
+from parpass.runner.ipc.shared_dir import FileWriter, SharedDirectory
+from parpass.runner.ipc.status_board import StatusSlot
 
 _CACHE_BYTES = 1 << 20  # bytes of batches that a worker caches
 _ALONE = -1  # instead of a number in a batch
 _POLL_SECONDS = 0.001  # between two reads of an index entry
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(PackedBatch).decode
+
+
+def spec_file_name(stage: int) -> str:
+    """Return the name of the file with the spec of a stage."""
+    return f"spec-{stage}"
+
+
+def function_file_name(stage: int) -> str:
+    """Return the name of the file with the functions of a stage."""
+    return f"functions-{stage}"
+
+
+def index_file_name(stage: int) -> str:
+    """Return the name of the file with the function index of a stage."""
+    return f"slots-{stage}"
 
 
 class IndexEntry(NamedTuple):
@@ -28,18 +48,15 @@ class IndexEntry(NamedTuple):
 
     Attributes:
         offset: The offset of its batch in the file.
-        length: The length of the batch's payload, in bytes.
+        length: The length of the batch, in bytes.
         at: The index of the function in the batch; None if it was encoded alone.
         functions: The number of functions in the batch.
-        blob_bytes: The length of the bytes right after the payload; they hold the
-            pickled extents of its large values.
     """
 
     offset: int
     length: int
     at: int | None
     functions: int
-    blob_bytes: int = 0
 
 
 _ENTRY_BYTES = 8 * len(IndexEntry._fields)
@@ -86,27 +103,26 @@ class FunctionIndex:
         return FunctionIndex(memoryview(folder.mapped(name)).cast("q"))
 
     def __setitem__(self, function: int, entry: IndexEntry) -> None:
-        offsets, lengths, numbers, counts, blobs = self._fields
+        offsets, lengths, numbers, counts = self._fields
         offsets[function], lengths[function] = entry.offset, entry.length
         numbers[function] = _ALONE if entry.at is None else entry.at
-        blobs[function] = entry.blob_bytes
         counts[function] = entry.functions  # last: it marks the entry as filled
 
     def __getitem__(self, function: int) -> IndexEntry:
-        offset, length, at, count, blobs = (field[function] for field in self._fields)
-        return IndexEntry(offset, length, None if at == _ALONE else at, count, blobs)
+        offset, length, at, count = (field[function] for field in self._fields)
+        return IndexEntry(offset, length, None if at == _ALONE else at, count)
 
     def __len__(self) -> int:
         return len(self._fields[0])
 
     def size(self, function: int) -> int:
         """Return the approximate size of a function, in bytes."""
-        _, lengths, _, counts, _ = self._fields
+        _, lengths, _, counts = self._fields
         return lengths[function] // counts[function]
 
     def is_written(self, function: int) -> bool:
         """Return whether the entry of a function is filled."""
-        return self._fields[3][function] > 0  # its bytes may be none
+        return self._fields[3][function] > 0
 
     def wait_for(self, function: int) -> IndexEntry:
         """Return the entry of a function; block until it is filled."""
@@ -116,14 +132,14 @@ class FunctionIndex:
 
     def function_at(self, offset: int, number: int) -> int:
         """Return the function at an index in the batch at an offset."""
-        offsets, _, numbers, counts, _ = self._fields
+        offsets, _, numbers, counts = self._fields
         entries = enumerate(zip(offsets, numbers, counts, strict=True))
         wanted = offset, number
         return next(at for at, (o, n, c) in entries if c and (o, n) == wanted)
 
 
 def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
-    """Append a batch and the extents of its large values to a file.
+    """Append a batch, as it would be in a message, to a file.
 
     Returns:
         The entry of its functions, without their numbers.
@@ -131,10 +147,8 @@ def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
     Raises:
         StorageError: There is no room for it.
     """
-    payload = batch.payload
-    blobs = pickle.dumps(list(map(tuple, batch.blobs))) if batch.blobs else b""
-    offset = writer.append(payload + blobs if blobs else payload).offset
-    return IndexEntry(offset, len(payload), None, batch.count, len(blobs))
+    extent = writer.append(_encode(batch.packed()))
+    return IndexEntry(extent.offset, extent.length, None, batch.count)
 
 
 class BatchFile:
@@ -169,12 +183,8 @@ class BatchFile:
     def _read_batch(self, entry: IndexEntry) -> FunctionBatch:
         if self._file is None:
             self._file = self._folder.open_reader(self._name)
-        content = os.pread(self._file, entry.length + entry.blob_bytes, entry.offset)
-        blobs: Iterable[Extent] = ()
-        if entry.blob_bytes:
-            blobs = itertools.starmap(Extent, pickle.loads(content[entry.length :]))
-            content = content[: entry.length]
-        return FunctionBatch(content, entry.functions, blobs)
+        content = os.pread(self._file, entry.length, entry.offset)
+        return FunctionBatch.unpacked(_decode(content))
 
     def _cache(self, offset: int, batch: FunctionBatch) -> None:
         self._batches[offset] = batch
@@ -182,3 +192,60 @@ class BatchFile:
         while self._cached_bytes > _CACHE_BYTES:
             oldest = self._batches.pop(next(iter(self._batches)))
             self._cached_bytes -= len(oldest.payload)
+
+
+class StageFunctions:
+    """The encoded functions of a stage, by index, as a worker reads them.
+
+    They are in the file of the stage, except those that jobs have brought along.
+
+    Args:
+        folder: The shared directory of the run.
+        stage: The number of the stage.
+        slot: Shows when this worker waits for the coordinator.
+    """
+
+    def __init__(self, folder: SharedDirectory, stage: int, slot: StatusSlot) -> None:
+        self._folder, self._stage, self._slot = folder, stage, slot
+        self._attached: dict[int, EncodedFunction] = {}
+        self._file = BatchFile(folder, function_file_name(stage))
+
+    @cached_property
+    def _index(self) -> FunctionIndex:
+        return FunctionIndex.open(self._folder, index_file_name(self._stage))
+
+    def attach(self, functions: Mapping[int, EncodedFunction]) -> None:
+        """Add functions that a job has brought along."""
+        self._attached.update(functions)
+
+    def size(self, function: int) -> int:
+        """Return the approximate size of a function, in bytes."""
+        attached = self._attached.get(function)
+        return self._index.size(function) if attached is None else attached.size
+
+    def wait_for(self, function: int) -> None:
+        """Block until a function is there."""
+        if function not in self._attached and not self._index.is_written(function):
+            outer = self._slot.wait()
+            self._index.wait_for(function)
+            self._slot.leave(outer)
+
+    def read(self, function: int) -> EncodedFunction:
+        """Return a function that is there."""
+        attached = self._attached.get(function)
+        return self._file.read(self._index[function]) if attached is None else attached
+
+    def batch_member(self, function: int, at: int) -> int | None:
+        """Return the function at an index of the batch of another one.
+
+        None if it is not known, as of a batch that was sent for one function of it.
+        """
+        attached = self._attached.get(function)
+        if attached is None:
+            return self._index.function_at(self._index[function].offset, at)
+        wanted = EncodedFunction(attached.batch, at)
+        return next((i for i, it in self._attached.items() if it == wanted), None)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -21,17 +21,15 @@ from msgspec import field
 
 from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
-from parpass.errors.adapters import format_with_method
 from parpass.remark import Remark
-from parpass.runner.follow.payload import UnsendableError
-from parpass.runner.follow.pickling import find_unpicklable, pickle_briefly
+from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
-from parpass.transform.capture.change import AnyChange
+from parpass.transform.capture.change import AnyChange, UnprintedChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import Recorder, has_error
 
@@ -151,6 +149,28 @@ class Effects(msgspec.Struct, frozen=True):
 
 NO_EFFECTS = Effects()
 
+
+def with_versions(
+    effects: Mapping[int, Effects], convert: Callable[[Any], Any], mod: Any
+) -> Mapping[int, Effects]:
+    """Return effects in which the functions of changes are converted.
+
+    Those that are printed have none. `mod` is the module to print them with.
+    """
+    made = dict(effects)
+    for at, one in effects.items():
+        changes = [
+            change._replace(
+                before=convert(change.before), after=convert(change.after), mod=mod
+            )
+            for change in one.changes
+            if isinstance(change, UnprintedChange)
+        ]
+        if changes:
+            made[at] = msgspec.structs.replace(one, changes=changes)
+    return made
+
+
 if TYPE_CHECKING:
     _EffectsByStep: TypeAlias = Mapping[int, Effects]
 else:  # for msgspec: outcomes in messages have none
@@ -196,15 +216,6 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
         return Cutoff(step) if self._reported_error else None
 
 
-def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
-    """Return an error that names the part that cannot be pickled."""
-    # A deep function can be sent, though not by pickle alone.
-    found = find_unpicklable(function, f"function '{name}'")
-    if found is None or RecursionError.__name__ in found:
-        found = f"function '{name}': {format_with_method(error)}"
-    return UnsendableError(found)
-
-
 class StageSpec(msgspec.Struct, frozen=True):
     """The common part of the jobs of a stage, sent to each worker once.
 
@@ -212,6 +223,8 @@ class StageSpec(msgspec.Struct, frozen=True):
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
         limits: Limits and policy of the call.
+        is_restoring: Whether the first step restores the IR's invariants after a pass
+            of an earlier stage.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
         recording: The parts of outcomes for a function cache.
@@ -223,6 +236,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     limits: Settings = UNSET
+    is_restoring: bool = False
     unstable: Collection[str] = ()
     traced: bool = False
     recording: Recording = Recording.NOTHING
@@ -349,6 +363,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         functions: Those of its functions that changed, by index.
         findings: The other findings.
         timeline: The activities of the worker; None unless the stage is traced.
+        versions: Functions that changes refer to which are not printed, by number.
     """
 
     outcomes: Mapping[int, FunctionOutcome]
@@ -356,6 +371,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     functions: EncodedFunctions = NO_FUNCTIONS
     findings: Findings = field(default_factory=Findings)
     timeline: JobTimeline | None = None
+    versions: EncodedFunctions = NO_FUNCTIONS
 
     def encoded(self) -> bytes:
         """Return the result as a message; outcomes lose the parts that are pickled."""
@@ -397,18 +413,3 @@ def _decode_object(kind: type, encoded: Any) -> Any:
 _encode = msgspec.msgpack.Encoder(enc_hook=_encode_object).encode
 _decode_job = msgspec.msgpack.Decoder(Job, dec_hook=_decode_object).decode
 _decode_result = msgspec.msgpack.Decoder(JobResult, dec_hook=_decode_object).decode
-
-
-def spec_file_name(stage: int) -> str:
-    """Return the name of the file with the spec of a stage."""
-    return f"spec-{stage}"
-
-
-def function_file_name(stage: int) -> str:
-    """Return the name of the file with the functions of a stage."""
-    return f"functions-{stage}"
-
-
-def index_file_name(stage: int) -> str:
-    """Return the name of the file with the function index of a stage."""
-    return f"slots-{stage}"

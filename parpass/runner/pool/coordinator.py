@@ -30,11 +30,7 @@ from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
 from parpass.runner.observers import WorkerEnd
 from parpass.runner.pool.event_loops import Inbox
-from parpass.runner.pool.failure_attribution import (
-    Overrun,
-    Watchdog,
-    workers_hang_error,
-)
+from parpass.runner.pool.failure_attribution import Watchdog, workers_hang_error
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler import Scheduler
 from parpass.runner.pool.scheduler_events import (
@@ -50,7 +46,6 @@ from parpass.runner.pool.scheduler_events import (
     Reclaimed,
     ResolveFailure,
     SubmitJob,
-    Superseded,
     Truncated,
     Withdraw,
     Withdrawn,
@@ -158,8 +153,7 @@ class _StageRun:
 
     async def run(self, event: Event | None) -> None:
         """Run the stage; the event is the first one."""
-        while event is None or self._handle(event):
-            self._watchdog.check()
+        while (event is None or self._handle(event)) and self._end_late_jobs():
             event = await self._next_event()
         while self._to_decode:
             await trio.lowlevel.checkpoint()
@@ -227,8 +221,7 @@ class _StageRun:
         if isinstance(error, JobLostError):
             return self._on_worker_death(command, error)
         if isinstance(error, JobCancelledError):
-            return self._on_job_cancelled(command)
-        self._watchdog.take_overdue(job)  # it finished just before it was cancelled
+            return JobLost(job, None, killed=True)  # the pool killed all workers
         times, new = self._stage.accept_result(answer.result())
         if self._stage.wanted:
             self._to_decode.extend(new)
@@ -242,18 +235,17 @@ class _StageRun:
             return _workers_die_error(error.cause)
         return workers_hang_error(self._stage.start_seconds)
 
-    def _on_job_cancelled(self, command: SubmitJob) -> Event:
-        if self._watchdog.take_superseded(command.job):
-            return Superseded(command.job)
-        late = self._watchdog.take_overdue(command.job)
-        if late is None:  # all workers of the pool were killed
-            return JobLost(command.job, None, killed=True)
-        return self._on_overdue(command, late)
-
-    def _on_overdue(self, command: SubmitJob, late: Overrun) -> Event:
-        self._notify_of_end("killed by the watchdog", late.work.process, late.work)
-        self._failures.record_failure(*late)
-        return DeadlinePassed(command.job, late.work.function)
+    def _end_late_jobs(self) -> bool:
+        """Let the watchdog end jobs; return whether the stage goes on."""
+        for job, work, limit in self._watchdog.end_late_jobs():
+            event = Withdrawn([job])
+            if limit is not None:
+                self._notify_of_end("killed by the watchdog", work.process, work)
+                self._failures.record_failure(work, limit)
+                event = DeadlinePassed(job, work.function)
+            if not self._handle(event):
+                return False
+        return True
 
     def _note(self, what: str) -> None:
         self._stage.observers.noted(what)
@@ -271,9 +263,6 @@ class _StageRun:
 
     def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
-        late = self._watchdog.take_overdue(command.job)
-        if late is not None:
-            return self._on_overdue(command, late)
         killed = was_killed(error.cause)
         work = self._board.take_for_process(error.process)
         self._notify_of_end(f"died: {error.cause}", error.process, work)
@@ -286,7 +275,7 @@ class _StageRun:
             self._loading = "" if work is None else self._failures.name_loading(work)
             return JobLost(command.job, None, killed, error.host_died)
         if work.step >= self._stage.outcomes.cutoff.steps_on(work.function):
-            return Superseded(command.job)  # beyond the end of a serial run
+            return Withdrawn([command.job])  # beyond the end of a serial run
         traceback = self._board.traceback(work.owner)
         self._failures.tracebacks[work.owner] = traceback
         self._failures.record_failure(work, error.cause)

@@ -2,7 +2,8 @@
 
 A stage is coordinated on such a loop, wherever its run was called, and none of it runs
 on the event loop of the caller. To begin and end a loop takes longer than a small stage
-needs it for.
+needs it for. Code of the program may leave something on a loop, even what breaks it, so
+a call of that has a loop of its own.
 """
 
 from __future__ import annotations
@@ -54,9 +55,14 @@ class Inbox(Generic[MessageT]):
 
 
 class TrioCall:
-    """A call of an async function on an event loop in another thread."""
+    """A call of an async function on an event loop in another thread.
 
-    def __init__(self) -> None:
+    Args:
+        is_alone: Whether it has a loop of its own, which raises what is left on it.
+    """
+
+    def __init__(self, *, is_alone: bool = False) -> None:
+        self._is_alone = is_alone
         self._result: outcome.Outcome[Any] | None = None
         self._ended = SimpleQueue[None]()  # something, once there is a result
         self._function: Callable[[], Awaitable[Any]] | None = None
@@ -74,7 +80,7 @@ class TrioCall:
         """
         self._function, self._interrupt, self._result = function, None, None
         try:
-            _assign(self)
+            _start_thread(self._run_alone) if self._is_alone else _assign(self)
             result = self._wait()
         except BaseException:
             self.cancel()
@@ -87,6 +93,9 @@ class TrioCall:
             return result.unwrap()
         finally:
             del result  # likewise
+
+    def _run_alone(self) -> None:
+        self.settle(outcome.capture(trio.run, self.make))
 
     def _wait(self) -> outcome.Outcome[Any]:
         # Kept until it is returned: what is raised here may come as it is there.
@@ -126,10 +135,7 @@ class _LoopThread:
     def __init__(self, first: TrioCall) -> None:
         self._call: TrioCall | None = first  # the one that is not answered yet
         self._calls = SimpleQueue[TrioCall | None]()  # None ends it
-        self._thread = threading.Thread(
-            target=self._run, name="parpass-loop", daemon=True
-        )
-        self._thread.start()
+        self._thread = _start_thread(self._run)
 
     def assign(self, call: TrioCall) -> None:
         self._calls.put(call)
@@ -186,10 +192,16 @@ def _assign(call: TrioCall) -> None:
     with contextlib.suppress(IndexError):
         _idle.pop().assign(call)
         return
+    _LoopThread(call)
+
+
+def _start_thread(run: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=run, name="parpass-loop", daemon=True)
     try:
-        _LoopThread(call)
+        thread.start()
     except RuntimeError as error:  # at exit, or beyond a limit
         raise _no_loop_error(error) from error
+    return thread
 
 
 def _no_loop_error(error: Exception) -> NoWorkersError:

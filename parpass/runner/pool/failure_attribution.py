@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -39,11 +39,16 @@ _MAX_POLL_SECONDS = 0.1  # seconds between two reads of the status board
 TRANSFER_SECONDS = 10.0  # minimum limit for pickling or unpickling a function
 
 
-class Overrun(NamedTuple):
-    """An activity, and the limit that it exceeds."""
+class LateJob(NamedTuple):
+    """A job that was ended for what its worker was doing.
 
+    Attributes:
+        limit: The limit that this exceeded; None if a serial run ends before it.
+    """
+
+    job: int
     work: Status
-    limit: Limit
+    limit: Limit | None
 
 
 class FailureAttribution:
@@ -71,8 +76,8 @@ class FailureAttribution:
             one.name: one.watched() for one in LIMITS if one.watched is not None
         }
         self.tracebacks: dict[str, str] = {}
-        self._failed_activities: dict[int, Status] = {}  # by function
-        self._causes: dict[int, str | Limit] = {}  # likewise
+        # By function: what killed its worker, or exceeded a limit.
+        self._at_fault: dict[int, tuple[Status, str | Limit]] = {}
         self._retried: set[int] = set()
         self._attempts: Counter[tuple[str, int]] = Counter()
 
@@ -86,6 +91,11 @@ class FailureAttribution:
             if limit.name in self._watched
         ]
         return min(watched, default=None)
+
+    def is_beyond_end(self, work: Status) -> bool:
+        """Return whether a worker runs a pass that a serial run does not reach."""
+        steps = self.outcomes.cutoff.steps_on(work.function)
+        return work.phase == Phase.PASS and work.step >= steps
 
     def hangs_at_start(self, work: Status, now: int) -> bool:
         """Return whether a worker loads the stage for too long at `now`."""
@@ -115,8 +125,7 @@ class FailureAttribution:
 
     def record_failure(self, work: Status, cause: str | Limit) -> None:
         """Record that an activity killed its worker, or exceeded a limit."""
-        self._failed_activities[work.function] = work
-        self._causes[work.function] = cause
+        self._at_fault[work.function] = work, cause
 
     def allow_retry(self, function: int) -> bool:
         """Return whether a suspect may run alone again; True once for each function.
@@ -134,8 +143,8 @@ class FailureAttribution:
         By the budget of the pass the call is retried, or quarantined, so that the
         function runs again without it, or the function fails.
         """
-        work = self._failed_activities.pop(function)
-        error = self._error(work, self._causes.pop(function))
+        work, cause = self._at_fault.pop(function)
+        error = self._error(work, cause)
         error.traceback = self.tracebacks.pop(work.owner, "")
         attach_process_traceback(error)
         names, budget = self.outcomes.names, self._budgets[work.body_step]
@@ -173,11 +182,11 @@ class FailureAttribution:
 
 
 class Watchdog:
-    """Cancels jobs that hang, and jobs that run beyond the end of a serial run.
+    """Ends jobs that hang, and jobs that run beyond the end of a serial run.
 
     Args:
-        failures: Has the time limits, and records which function was overdue.
-        in_flight: The current jobs; a live mapping.
+        failures: Has the time limits, and takes the tracebacks of overdue workers.
+        in_flight: The current jobs; those that are ended are removed.
     """
 
     def __init__(
@@ -185,14 +194,12 @@ class Watchdog:
         executor: Executor,
         board: StatusBoard,
         failures: FailureAttribution,
-        in_flight: Mapping[int, tuple[SubmitJob, Future[bytes]]],
+        in_flight: MutableMapping[int, tuple[SubmitJob, Future[bytes]]],
     ) -> None:
         self._executor = executor
         self._board = board
         self._failures = failures
         self._in_flight = in_flight
-        self._overdue: dict[int, Overrun] = {}  # by job, cancelled for it
-        self._superseded: set[int] = set()  # jobs cancelled beyond the end
         self._killed: set[str] = set()  # slots of workers killed here
         least = failures.least_limit
         self._interval = 1.0 if least is None else min(_MAX_POLL_SECONDS, least / 4)
@@ -203,83 +210,65 @@ class Watchdog:
         """The seconds until the next check is due."""
         return max(0.0, self._due - time.monotonic())
 
-    def take_overdue(self, job: int) -> Overrun | None:
-        """Return what a job was cancelled for, once; else None."""
-        return self._overdue.pop(job, None)
+    def end_late_jobs(self) -> Iterator[LateJob]:
+        """Check the status board, if that is due; end jobs, each as it is yielded.
 
-    def take_superseded(self, job: int) -> bool:
-        """Return whether a job was cancelled beyond the end of a serial run, once."""
-        if job not in self._superseded:
-            return False
-        self._superseded.discard(job)
-        return True
-
-    def check(self) -> None:
-        """Check the status board, if that is due.
+        What follows from one may end others first.
 
         Raises:
             RuntimeUseError: Workers hang before they begin.
         """
         if self.seconds_left:
             return
-        if self._in_flight:
-            self._check()
+        for late in self._find_late_jobs() if self._in_flight else ():
+            _, answer = self._in_flight.get(late.job, (None, None))
+            if answer is None or answer.done():  # meanwhile
+                continue
+            del self._in_flight[late.job]
+            self._killed.add(late.work.owner)
+            self._executor.end(answer, at_once=True)
+            yield late
         self._due = time.monotonic() + self._interval
 
-    def _check(self) -> None:
-        now, works = time.monotonic_ns(), self._board.read()
-        hanging = [work for work in works if self._failures.hangs_at_start(work, now)]
-        found = [(work, self._failures.overrun(work, now)) for work in works]
-        overdue = [Overrun(work, limit) for work, limit in found if limit is not None]
-        end = self._failures.outcomes.cutoff
-        is_cut = any(work.step >= end.steps_on(work.function) for work in works)
-        if not overdue and not hanging and not is_cut:
-            return
+    def _find_late_jobs(self) -> list[LateJob]:
+        """Return the jobs to end; get the tracebacks of those that are overdue.
+
+        Raises:
+            RuntimeUseError: As `end_late_jobs`.
+        """
+        now, failures = time.monotonic_ns(), self._failures
+        works = [one for one in self._board.read() if one.owner not in self._killed]
+        hung = [one for one in works if failures.hangs_at_start(one, now)]
+        late: list[tuple[Status, Limit | None]] = []
+        for work in works:
+            if failures.is_beyond_end(work):
+                late.append((work, None))
+            elif (limit := failures.overrun(work, now)) is not None:
+                late.append((work, limit))
+        if not (late or hung):
+            return []
         jobs = {
             function: job
             for job, (command, _) in self._in_flight.items()
             for function in command.functions
         }
-        self._cancel_superseded(works, jobs)
+        found = [
+            LateJob(jobs[work.function], work, limit)
+            for work, limit in late
+            if work.function in jobs  # else it is of a job that has ended
+        ]
+        overdue = [one.work for one in found if one.limit is not None]
+        hung = [one for one in hung if one.function in jobs]
+        if hung and not overdue:
+            loading = failures.name_loading(hung[0])
+            raise workers_hang_error(failures.start_seconds, loading)
+        if overdue:
+            failures.tracebacks |= self._dump_tracebacks(overdue)
+        return found
 
-        def is_current(work: Status) -> bool:
-            return work.function in jobs and work.owner not in self._killed
-
-        late = [one for one in overdue if is_current(one.work)]
-        hung = [work for work in hanging if is_current(work)]
-        if hung and not late:
-            raise workers_hang_error(
-                self._failures.start_seconds, self._failures.name_loading(hung[0])
-            )
-        self._cancel_overdue(late, jobs)
-
-    def _cancel_superseded(
-        self, works: Sequence[Status], jobs: Mapping[int, int]
-    ) -> None:
-        """Cancel jobs that run beyond the end of a serial run: they may hang."""
-        steps_on = self._failures.outcomes.cutoff.steps_on
-        for work in works:
-            job = jobs.get(work.function)
-            if job is None or work.owner in self._killed or work.phase != Phase.PASS:
-                continue
-            if work.step >= steps_on(work.function):
-                self._superseded.add(job)
-                self._killed.add(work.owner)
-                self._executor.end(self._in_flight[job][1], at_once=True)
-
-    def _cancel_overdue(self, late: Sequence[Overrun], jobs: Mapping[int, int]) -> None:
-        """Cancel the jobs of overdue workers; `jobs` maps functions to jobs."""
-        works = [one.work for one in late]
+    def _dump_tracebacks(self, works: Sequence[Status]) -> dict[str, str]:
         found = self._executor.dump_tracebacks(works)
-        if found is None:
-            found = self._board.dump_tracebacks(works)
-        self._failures.tracebacks |= found
-        for one in late:
-            job = jobs[one.work.function]
-            if job in self._in_flight:  # it may have finished meanwhile
-                self._overdue[job] = one
-                self._killed.add(one.work.owner)
-                self._executor.end(self._in_flight[job][1], at_once=True)
+        return self._board.dump_tracebacks(works) if found is None else found
 
 
 def workers_hang_error(seconds: float, loading: str = "") -> RuntimeUseError:

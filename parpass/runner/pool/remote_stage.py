@@ -1,4 +1,4 @@
-"""A stage that runs on a pool: its payload, its functions, its jobs, their results.
+"""A stage that runs on a pool: its spec, its functions, its jobs, their results.
 
 The coordinator calls its methods, in one thread.
 """
@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.executor import DEFAULT_START_SECONDS
@@ -16,7 +17,14 @@ from parpass.runner.follow.payload import encode_payload
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunctions
-from parpass.runner.ipc.messages import Job, JobResult, JobTimes, StageSpec
+from parpass.runner.ipc.messages import (
+    FunctionOutcome,
+    Job,
+    JobResult,
+    JobTimes,
+    StageSpec,
+    with_versions,
+)
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
     ModuleStore,
@@ -36,6 +44,8 @@ from parpass.transform.violations import note_violations
 class RemoteStage:
     """One stage that runs on a pool; owns its files and adds outcomes to `outcomes`.
 
+    It encodes the spec, which all jobs have in common; its writer encodes functions.
+
     Args:
         outcomes: The outcomes; functions with an outcome are not run.
         local_seconds: The estimated time of the stage in this process; None if that is
@@ -44,11 +54,17 @@ class RemoteStage:
 
     Attributes:
         is_reclaimed: Whether functions in no job run in this process.
-        number: Its number in the shared directory; 0 before it is encoded.
+        number: Its number in the shared directory.
         start_seconds: The time limit for a worker to start, and to load the stage.
         total: The number of functions to run.
         wanted: Whether the functions are read right after the stage.
+        writer: The encoder of its functions.
         written: The attributes of passes that changed: pass name and attribute.
+
+    Raises:
+        StorageError: There is no shared directory.
+        UnsendableError: The state of the process cannot be encoded.
+        Exception: The passes, the settings or the module cannot be.
     """
 
     def __init__(
@@ -65,31 +81,41 @@ class RemoteStage:
         observers: RunObserver | None = None,
     ) -> None:
         self.steps, self.wanted = command.steps, command.wanted
-        self.store, self.adapter = store, store.adapter
+        self.store = store
         self.outcomes, self.names = outcomes, outcomes.names
         self.observers = RunObserver() if observers is None else observers
         self.local_seconds = local_seconds
         self.is_reclaimed = False
         self.written: dict[tuple[str, str], None] = {}
-        self.number = 0
         self.budgets = budgets_of(self.steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
         self.failures = FailureAttribution(
             self.steps, mod.handles, outcomes, self.budgets, self.start_seconds
         )
         retains = store.optimizations.retained_bytes
+        self._is_restoring = command.is_restoring
         self._keeps_bytes = retains and not (command.wanted and command.is_last)
         self._workers = workers
         self._mod = mod
-        self._snapshot = snapshot
-        self._to_run = outcomes.missing()
-        self.total = len(self._to_run)
+        to_run = outcomes.missing()
+        self.total = len(to_run)
         self._bytes = 0  # of the functions with results
         self._seconds = [0.0] * len(self.steps)
-        self._spec = b""
-        self._writer: StageWriter | None = None
         self._was_warm, self._began = was_warm, time.perf_counter()
         self._first_began: dict[int, float] = {}  # the first job of each worker
+        spec = self._encode_spec(snapshot)
+        self.number = store.folder.new_stage()
+        self.writer = StageWriter(
+            self.number,
+            spec,
+            mod.handles,
+            to_run,
+            store,
+            self.observers,
+            workers=workers,
+            pace=self.pace(),
+            keep=self._keeps_bytes,
+        )
         self.observers.stage_sent(
             SentStage(
                 self.steps, self.names, self.total, workers, was_warm, self._began
@@ -101,44 +127,21 @@ class RemoteStage:
         known = COST_MODEL.of(self.steps)
         return None if known is None else known / BYTES_PER_NODE
 
-    def encode_spec(self) -> None:
-        """Encode the payload, which all jobs have in common.
-
-        Raises:
-            StorageError: There is no shared directory.
-        """
-        adapter = self.adapter
-        shell = adapter.encode_shell(self._mod.base)
+    def _encode_spec(self, snapshot: Snapshot) -> bytes:
+        adapter = self.store.adapter
         spec = StageSpec(
             self.steps,
-            self._snapshot,
+            snapshot,
             adapter,
-            shell,
+            adapter.encode_shell(self._mod.base),
             self.names,
             call_limits(),
+            self._is_restoring,
             self.outcomes.unstable_names(),
             self.observers.traces_calls,
             self.outcomes.recording,
         )
-        self._spec = encode_payload(self.steps, adapter, spec)
-        self.number = self.store.folder.new_stage()
-        self._writer = StageWriter(
-            self.number,
-            self._spec,
-            self._mod.handles,
-            self._to_run,
-            self.store,
-            self.observers,
-            workers=self._workers,
-            pace=self.pace(),
-            keep=self._keeps_bytes,
-        )
-
-    @property
-    def writer(self) -> StageWriter:
-        """The encoder of the functions; there is one once the spec is encoded."""
-        assert self._writer is not None
-        return self._writer
+        return encode_payload(self.steps, adapter, spec)
 
     def job(self, functions: Sequence[int]) -> bytes:
         quarantined = self.outcomes.quarantined
@@ -149,7 +152,7 @@ class RemoteStage:
             self.outcomes.cutoff,
             pickle_briefly(quarantined) if quarantined else b"",
             EncodedFunctions(self.writer.attached_to(functions)),
-            self._spec if self.writer.is_one_message else None,
+            self.writer.attached_spec,
         ).encoded()
         self.store.jobs_out += 1
         self.observers.job_sent(len(message))
@@ -170,6 +173,8 @@ class RemoteStage:
             changed = result.functions.get(index)
             if changed is not None:
                 held = FunctionHandle(encoded=changed)
+            if result.versions:
+                self._load_versions(outcome, result.versions)
             self._bytes += self.writer.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds
@@ -177,6 +182,19 @@ class RemoteStage:
             if held.function is None:
                 new.append(held)
         return times, new
+
+    def _load_versions(
+        self, outcome: FunctionOutcome, versions: EncodedFunctions
+    ) -> None:
+        """Replace numbers in changes that are not printed by functions."""
+        mod = self._mod.base
+
+        def load(number: int | None) -> Any:
+            if number is None:
+                return None
+            return self.store.load(FunctionHandle(encoded=versions[number]), mod)
+
+        outcome.effects = with_versions(outcome.effects, load, mod)
 
     def decode_some(self, functions: deque[FunctionHandle]) -> None:
         """Decode the first functions, for as long as the collector may rest; drop them.
@@ -207,5 +225,4 @@ class RemoteStage:
         nodes = self._bytes / BYTES_PER_NODE
         COST_MODEL.update_missing(self.steps, self._seconds, nodes)
         self.observers.stage_returned(self.starting_seconds())
-        if self._writer is not None:
-            self._writer.end()
+        self.writer.end()

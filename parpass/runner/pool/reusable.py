@@ -11,8 +11,10 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
 
-from parpass.runner.placement import StartupAmortizer
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.pool.lifecycle import (
     end_idle,
     register_lifecycle,
@@ -25,12 +27,26 @@ IDLE_SECONDS = 10.0  # as loky's reusable executor
 _Key = tuple[int, bool]  # the number of workers, and whether runs are isolated
 
 
+class _KeptPool:
+    """A pool, and those that use it.
+
+    Attributes:
+        leases: These. Weak, since Ctrl-C may lose one while it is released.
+        idle_since: When the last lease ended, by `time.monotonic`.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.leases: WeakSet[Any] = WeakSet()
+        self.idle_since = time.monotonic()
+
+
 class ReusablePools:
     """The pools that this process keeps: all that are leased, and one that is idle."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._kept: dict[_Key, Pool] = {}
+        self._kept: dict[_Key, _KeptPool] = {}
         self._closing: list[threading.Thread] = []  # each closes a pool
         self._reaper: _IdleReaper | None = None
         self._amortizer = StartupAmortizer()
@@ -61,27 +77,30 @@ class ReusablePools:
         """
         key = workers, isolated
         with self._lock:
-            pool = self._kept.get(key)
-            if pool is None:
-                pool = self._kept[key] = Pool(workers)
-            pool.leases.add(lease)
-            return pool
+            kept = self._kept.get(key)
+            if kept is None:
+                kept = self._kept[key] = _KeptPool(Pool(workers))
+            kept.leases.add(lease)
+            return kept.pool
 
     def release(self, lease: object, pool: Pool) -> None:
         """End a lease; close the pool if it cannot be kept."""
         with self._lock:
-            pool.leases.discard(lease)
-            if pool.leases:
-                return
-            pool.idle_since = time.monotonic()
-            is_kept = pool in self._kept.values() and self._can_keep(pool)
-            for key, other in list(self._kept.items()):
-                if other is pool and not is_kept:
-                    del self._kept[key]
-                elif other is not pool and is_kept:
-                    self._drop(key)
-        if not is_kept:
-            pool.close()
+            kept = next((one for one in self._kept.values() if one.pool is pool), None)
+            if kept is not None:
+                kept.leases.discard(lease)
+                if kept.leases:
+                    return
+                kept.idle_since = time.monotonic()
+                is_kept = self._can_keep(pool)
+                for key, other in list(self._kept.items()):
+                    if other is kept and not is_kept:
+                        del self._kept[key]
+                    elif other is not kept and is_kept:
+                        self._drop(key)
+                if is_kept:
+                    return
+        pool.close()
 
     def close_idle(self) -> None:
         """Close the pools without a lease, and wait until their processes end.
@@ -119,10 +138,11 @@ class ReusablePools:
         Called with the lock held. A pool with a lease is closed when its last lease
         ends.
         """
-        pool = self._kept.get(key)
-        if pool is None or pool.leases:
+        kept = self._kept.get(key)
+        if kept is None or kept.leases:
             return
         del self._kept[key]
+        pool = kept.pool
         thread = run_in_thread(pool.close) if pool.has_processes else None
         closing = [one for one in self._closing if one.is_alive()]
         self._closing = closing if thread is None else [*closing, thread]

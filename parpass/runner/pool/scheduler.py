@@ -44,7 +44,6 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections import deque
 from collections.abc import Collection, Sequence
 
 from parpass.runner.pool.scheduler_events import (
@@ -61,7 +60,6 @@ from parpass.runner.pool.scheduler_events import (
     Reclaimed,
     ResolveFailure,
     SubmitJob,
-    Superseded,
     Truncated,
     Withdraw,
     Withdrawn,
@@ -106,11 +104,10 @@ class Scheduler:
         self._known = 0  # functions that became ready, and their weight
         self._known_weight = 0
         self._in_flight: dict[int, tuple[int, ...]] = {}
-        self._urgent: list[int] = []  # a heap of those that may end the run
+        self._singles: list[int] = []  # a heap of those that run in jobs of one
         self._suspects: set[int] = set()
         # Functions of jobs whose worker was killed, perhaps from outside.
         self._in_killed_jobs: set[int] = set()
-        self._separate: deque[int] = deque()  # each in a job of one
         self._suspect_job: int | None = None  # the job of a suspect
         self._unresolved: set[int] = set()  # at fault, with no outcome yet
         self._unexplained_deaths = 0
@@ -125,10 +122,7 @@ class Scheduler:
     def handle(self, event: Event) -> list[Command]:
         match event:
             case FunctionsReady():
-                # Functions encoded after the rest was reclaimed are there for passes
-                # that read them, and run in the caller's process.
-                if not self._is_reclaimed:
-                    self._add_ready(event)
+                self._add_ready(event)
             case JobFinished():
                 functions = self._pop_job(event.job)
                 self._left -= len(functions)
@@ -140,37 +134,25 @@ class Scheduler:
                 return self._on_job_lost(event)
             case DeadlinePassed():
                 self._enqueue_all(self._pop_job(event.job), but=(event.function,))
-                return [*self._request_resolution(event.function), *self._next()]
-            case Truncated() | Superseded() | Withdrawn() | Reclaimed():
-                return [*self._shrink(event), *self._next()]
-            case FailureResolved():
-                return [*self._on_resolved(event), *self._next()]
-        return self._next()
-
-    def _shrink(
-        self, event: Truncated | Superseded | Withdrawn | Reclaimed
-    ) -> list[Command]:
-        """Drop functions or jobs; return the commands that end jobs."""
-        match event:
+                return self._request_resolution(event.function)
             case Truncated():
-                return [*self._truncate_after(event.last), *self._use_serial_order()]
-            case Superseded():
-                self._enqueue_all(self._pop_job(event.job))
+                ended = self._truncate_after(event.last)
+                return [*ended, *self._use_serial_order(), *self._next()]
             case Withdrawn():
                 for job in event.jobs:
                     self._enqueue_all(self._pop_job(job))
             case Reclaimed():
                 self._reclaim()
-        return []
+            case FailureResolved():
+                return [*self._on_resolved(event), *self._next()]
+        return self._next()
 
     def _on_resolved(self, event: FailureResolved) -> list[Command]:
         self._unresolved.discard(event.function)
-        if not event.again:
-            self._left -= 1
-        elif event.may_truncate and event.function <= self._last:
-            heapq.heappush(self._urgent, event.function)
+        if event.again:  # alone: the run may end with it
+            self._enqueue(event.function, singly=event.may_truncate)
         else:
-            self._enqueue(event.function)
+            self._left -= 1
         return self._use_serial_order() if event.may_truncate else []
 
     def _use_serial_order(self) -> list[Command]:
@@ -186,16 +168,14 @@ class Scheduler:
         self._last = last
         waiting, self._waiting = self._waiting, []
         self._waiting_weight = 0
-        separate, self._separate = self._separate, deque[int]()
+        singles, self._singles = self._singles, []
         for function in [function for _, function in waiting]:
             self._enqueue(function)
-        for function in separate:
-            self._enqueue(function, separately=True)
+        for function in singles:
+            self._enqueue(function, singly=True)
         late = [function for function in self._suspects if function > last]
         self._suspects.difference_update(late)
-        too_late = [function for function in self._urgent if function > last]
-        self._urgent = sorted(set(self._urgent).difference(too_late))
-        self._left -= len(late) + len(too_late)
+        self._left -= len(late)
         # A job with a function before the end goes on; other results are dropped.
         useless = [job for job, some in self._in_flight.items() if min(some) > last]
         for job in useless:
@@ -209,6 +189,10 @@ class Scheduler:
         self._waiting.clear()
 
     def _add_ready(self, event: FunctionsReady) -> None:
+        # Functions encoded after the rest was reclaimed are there for passes that read
+        # them, and run in the caller's process.
+        if self._is_reclaimed:
+            return
         missing = max(event.functions, default=-1) + 1 - len(self._weights)
         self._weights.extend([0] * missing)
         for function, weight in zip(event.functions, event.weights, strict=True):
@@ -238,7 +222,7 @@ class Scheduler:
         ):
             return [Abort()]
         if was_alone and suspect is not None:
-            return [*self._request_resolution(suspect), *self._next()]
+            return self._request_resolution(suspect)
         if was_alone:
             # The worker died before it ran the suspect, which stays one.
             self._suspects.update(functions)
@@ -248,7 +232,7 @@ class Scheduler:
             if function == suspect:
                 self._suspects.add(function)
             else:  # one that was in two such jobs may be the cause
-                self._enqueue(function, separately=is_unclear and function in again)
+                self._enqueue(function, singly=is_unclear and function in again)
         if is_unclear:
             self._in_killed_jobs.update(functions)
         return self._next()
@@ -274,12 +258,10 @@ class Scheduler:
         if self._unresolved or self._suspect_job is not None:
             return []
         commands: list[Command] = []
-        while self._urgent and self._has_room:
-            commands.append(self._submit((heapq.heappop(self._urgent),)))
+        while self._singles and self._has_room:
+            commands.append(self._submit((heapq.heappop(self._singles),)))
         if self._suspects:
             return commands or self._next_suspect()
-        while self._separate and self._has_room:
-            commands.append(self._submit((self._separate.popleft(),)))
         while self._waiting and self._has_room:
             all_busy = len(self._in_flight) >= self._workers
             if (
@@ -315,13 +297,13 @@ class Scheduler:
         seconds = math.inf if pace is None else pace * weight
         return SubmitJob(self._jobs, functions, alone, seconds)
 
-    def _enqueue(self, function: int, *, separately: bool = False) -> None:
+    def _enqueue(self, function: int, *, singly: bool = False) -> None:
         # It was in a job when the stage was truncated before it.
         if function > self._last:
             self._left -= 1
             return
-        if separately:
-            self._separate.append(function)
+        if singly:
+            heapq.heappush(self._singles, function)
             return
         weight = self._weights[function]
         key = 0 if self._in_serial_order else -weight

@@ -74,15 +74,11 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
-    """Event: a job was cancelled that ran beyond the end of a serial run."""
-
-    job: int
-
-
-@dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """Event: these jobs were withdrawn before a worker began them."""
+    """Event: these jobs were taken back without a result.
+
+    No worker had begun them, or they ran beyond the end of a serial run.
+    """
 
     jobs: Sequence[int]
 
@@ -141,7 +137,6 @@ Event = (
     | DeadlinePassed
     | FailureResolved
     | Truncated
-    | Superseded
     | Withdrawn
     | Reclaimed
 )

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
+from parpass.runner.follow.payload import UnsendableError
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
-from parpass.runner.ipc.function_file import FunctionIndex, IndexEntry, append_batch
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_file import (
+    FunctionIndex,
+    IndexEntry,
+    append_batch,
     function_file_name,
     index_file_name,
     spec_file_name,
-    unsendable_error,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.ipc.shared_dir import FileWriter, StorageError
@@ -142,6 +144,11 @@ class StageWriter:
         """Whether each job has all of the stage, so that one worker runs it."""
         return bool(self._attached)
 
+    @property
+    def attached_spec(self) -> bytes | None:
+        """The spec, if it goes in the message of a job."""
+        return self._spec if self.is_one_message else None
+
     def _continues_slice(self, began: float) -> bool:
         spent = time.perf_counter() - began
         is_first = self._encoded_bytes < self._first_bytes
@@ -224,7 +231,7 @@ class StageWriter:
         except StorageError:
             raise
         except Exception as error:
-            raise unsendable_error(name, held.function, error) from error
+            raise UnsendableError.of_function(name, held.function, error) from error
 
     def attached_to(self, functions: Sequence[int]) -> Mapping[int, EncodedFunction]:
         """Return the functions that go in the message of a job, by index."""

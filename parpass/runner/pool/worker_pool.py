@@ -1,10 +1,8 @@
 """The workers of this machine: a pool of processes that loky starts.
 
 Each worker has a thread in this process, which starts its process, receives results,
-and sends it the next job before it completes the last one.
-
-Each run gets as many workers as the others. In order of arrival, a run whose functions
-hang would occupy all of them, and short jobs of another run would wait behind each.
+and sends it the next job before it completes the last one. Which job a worker gets is
+in `worker_handle`.
 """
 
 from __future__ import annotations
@@ -14,13 +12,10 @@ import functools
 import math
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from parpass.errors import RuntimeUseError
 from parpass.fork_safety import forks_wait
@@ -36,6 +31,7 @@ from parpass.runner.follow.environment import worker_env
 from parpass.runner.follow.inherited_state import inherited_state
 from parpass.runner.ipc.shared_dir import KeptDirectories
 from parpass.runner.pool.lifecycle import register_lifecycle, run_in_thread
+from parpass.runner.pool.worker_handle import QueuedJob, WorkerHandle, next_job
 from parpass.runner.worker.main import decode_result, encode_call
 
 if TYPE_CHECKING:
@@ -47,111 +43,11 @@ _MAX_KILLED_STARTS = 50  # likewise, of processes that are killed from outside
 # To start a process takes about as long: a job that ends sooner may finish.
 _REPLACEMENT_SECONDS = 0.3
 
-# A short job is prefetched by a worker that runs a short job, so that it need not wait
-# for this process, whose threads may be busy. The message is small, since a worker that
-# sends a result does not read. Both are jobs of one run: jobs of another run may take
-# longer than expected, or hang.
-_MAX_PREFETCH_SECONDS = 0.04
-_MAX_PREFETCH_BYTES = 16_384
 _GRACE_SECONDS = 5.0  # for processes to exit before they are killed
 
 
-class QueuedJob(msgspec.Struct, eq=False):
-    """A job that is queued or running.
-
-    Attributes:
-        seconds: Its expected time; infinite if not known.
-        is_cancelled: Whether its result is not needed, and its worker is to end soon.
-        owner: The owner, which is the same for all jobs of a run.
-    """
-
-    message: bytes
-    answer: Future[bytes]
-    seconds: float
-    is_cancelled: bool = False
-    owner: object = None
-
-
-class WorkerHandle:
-    """A worker of a pool: its process, which is started later, and its jobs.
-
-    Attributes:
-        is_ready: Whether the process has started, and takes jobs.
-        current: The job that runs.
-        next: The job that is prefetched.
-        began: When the current job began, by `time.monotonic`.
-        is_over: Whether the process has ended, or is about to.
-        is_killed: Whether the pool killed it.
-        is_retired: Whether it gets no more jobs, and ends after those that it has.
-    """
-
-    def __init__(self, process: WorkerProcess) -> None:
-        self.process = process
-        self.inherited_state = inherited_state()
-        self.is_retired = False
-        self.is_ready = False
-        self.current: QueuedJob | None = None
-        self.next: QueuedJob | None = None
-        self.began = 0.0
-        self.is_over = False
-        self.is_killed = False
-
-    def jobs(self) -> list[QueuedJob]:
-        return [one for one in (self.current, self.next) if one is not None]
-
-    @property
-    def may_take_jobs(self) -> bool:
-        """Whether it takes jobs, or will once it is ready."""
-        return not (self.is_over or self.is_retired)
-
-    @property
-    def takes_jobs(self) -> bool:
-        return self.is_ready and self.may_take_jobs
-
-    def accepts(self, queued: QueuedJob) -> bool:
-        if not self.takes_jobs:
-            return False
-        if self.current is None:
-            return True
-        is_late = self.remaining_seconds() < -_MAX_PREFETCH_SECONDS
-        return (
-            self.next is None
-            and self.current.owner is queued.owner
-            and not is_late
-            and self.current.seconds + queued.seconds <= _MAX_PREFETCH_SECONDS
-            and len(queued.message) <= _MAX_PREFETCH_BYTES
-        )
-
-    def assign(self, queued: QueuedJob) -> bool:
-        """Send a job to the worker; return False if the connection is broken."""
-        if not self.process.send(queued.message):
-            self.is_over = True  # its thread is about to notice
-            return False
-        if self.current is None:
-            self.begin(queued)
-        else:
-            self.next = queued
-        return True
-
-    def begin(self, queued: QueuedJob) -> None:
-        self.current, self.began = queued, time.monotonic()
-
-    def remaining_seconds(self) -> float:
-        """Return the expected time left of the current job; negative if it is late.
-
-        It is minus infinity if there is none.
-        """
-        if self.current is None:
-            return -math.inf
-        return self.began + self.current.seconds - time.monotonic()
-
-    def mark_dead(self) -> None:
-        """Exclude the worker from further jobs: it is about to be killed."""
-        self.is_over = self.is_killed = True
-
-
 class Pool(Executor):
-    """The processes, the queue of jobs, and the runs that lease them.
+    """The processes, and the queue of jobs.
 
     Processes are started when there are jobs for them, and replaced when they end. The
     jobs of one owner, which is a run, count together where workers are shared.
@@ -168,9 +64,6 @@ class Pool(Executor):
         lock: Held while the queue and the handles are read or changed.
         queue: The jobs that are not assigned to a worker.
         handles: The workers, each with its thread.
-        leases: Those that use the pool, if it is shared; see `reusable`. Weak, since
-            Ctrl-C may lose one while it is released.
-        idle_since: When the last lease ended, by `time.monotonic`.
     """
 
     def __init__(
@@ -190,8 +83,6 @@ class Pool(Executor):
         self.lock = threading.Lock()
         self.queue: deque[QueuedJob] = deque()
         self.handles: dict[WorkerHandle, threading.Thread] = {}
-        self.leases: WeakSet[Any] = WeakSet()
-        self.idle_since = time.monotonic()
         register_lifecycle(self)
 
     @property
@@ -265,10 +156,11 @@ class Pool(Executor):
         with self.lock:
             handles, jobs = dict(self.handles), self._take_queue()
             for worker in handles:
-                worker.mark_dead()
-                if worker.next is not None and not worker.next.is_cancelled:
-                    jobs.append(worker.next)
-                    worker.next.is_cancelled = True
+                worker.is_over = True
+                for queued in worker.jobs():
+                    if not queued.is_cancelled:
+                        queued.is_cancelled = True
+                        jobs.append(queued)
         _fail_all(jobs, JobCancelledError)
         for worker in handles:
             worker.process.kill()
@@ -284,7 +176,7 @@ class Pool(Executor):
                 if worker.is_ready and worker.current is None:
                     worker.process.end()
                 elif worker.current is None or worker.current.is_cancelled:
-                    worker.mark_dead()
+                    worker.is_over = True
                     dead.append(worker)
         _fail_all(jobs, JobCancelledError)
         for worker in dead:
@@ -356,7 +248,7 @@ class Pool(Executor):
         if ended is None or not ended.is_cancelled or worker.is_over:
             return
         if worker.remaining_seconds() > _REPLACEMENT_SECONDS or self._is_closed:
-            worker.mark_dead()
+            worker.is_over = True
             run_in_thread(worker.process.kill)
             return
 
@@ -364,7 +256,7 @@ class Pool(Executor):
             with self.lock:
                 is_late = worker.current is ended
                 if is_late:
-                    worker.mark_dead()
+                    worker.is_over = True
             if is_late:
                 worker.process.kill()
 
@@ -373,7 +265,7 @@ class Pool(Executor):
         try:
             late.start()
         except RuntimeError:
-            worker.mark_dead()
+            worker.is_over = True
             worker.process.kill()
 
     def _spawn(self, wanted: int) -> None:
@@ -476,7 +368,7 @@ class Pool(Executor):
             unserved = self._respawn()
         if lost is not None and not lost.is_cancelled:
             error = JobLostError(cause, process)
-            _fail(lost.answer, JobCancelledError() if worker.is_killed else error)
+            _fail(lost.answer, error)
         for queued in unserved:
             _fail(queued.answer, NoWorkersError("none", "no thread can be started"))
 
@@ -484,9 +376,9 @@ class Pool(Executor):
         """Spawn another worker, or fail all queued jobs if starts failed too often."""
         jobs: list[QueuedJob] = []
         with self.lock:
-            worker.is_over = True
-            if worker.is_killed:
+            if worker.is_over:  # the pool has killed it
                 return
+            worker.is_over = True
             self._failed_starts += 1
             most = _MAX_KILLED_STARTS if was_killed(str(error)) else _MAX_FAILED_STARTS
             if error.why == "end" and self._failed_starts < most:
@@ -495,16 +387,6 @@ class Pool(Executor):
                 jobs = self._take_queue()
         for queued in jobs:
             _fail(queued.answer, error)
-
-
-def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> QueuedJob:
-    """Return the oldest queued job of an owner that occupies the fewest workers."""
-    if len(queue) == 1:
-        return queue[0]
-    at_work = Counter(
-        one.owner for worker in handles if not worker.is_over for one in worker.jobs()
-    )
-    return min(queue, key=lambda queued: at_work[queued.owner])
 
 
 _inherited_handles: list[WorkerHandle] = []

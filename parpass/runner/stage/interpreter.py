@@ -25,7 +25,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -66,6 +73,7 @@ from parpass.transform.capture.recorder import (
 )
 from parpass.transform.config import OnFailure, optimizations_in
 from parpass.transform.mutability import is_value
+from parpass.transform.passes import restoring_after
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 from parpass.transform.read_only_functions import read_only_view
@@ -102,6 +110,8 @@ class StageInterpreter:
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
+        is_restoring: Whether the first step restores the IR's invariants after a pass
+            of an earlier stage.
         unstable: The names of functions that are not assumed to keep their signatures.
 
     Attributes:
@@ -119,6 +129,7 @@ class StageInterpreter:
         load: Callable[[str], Any],
         slot: StatusSlot | None = None,
         *,
+        is_restoring: bool = False,
         unstable: Collection[str] = (),
         recording: Recording = Recording.NOTHING,
     ) -> None:
@@ -148,6 +159,9 @@ class StageInterpreter:
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, _View] = {}
+        self._printed: Sequence[tuple[int, ...]] = ()  # steps whose changes are
+        if context.change_watch is not None:
+            self._printed = [*self._whole_changes(is_restoring)]
 
     def close(self) -> None:
         """Drop the modules that passes were given.
@@ -181,20 +195,38 @@ class StageInterpreter:
         for cursor in cursors:
             self._put_dependencies(cursor)
 
+    def _whole_changes(self, is_restoring: bool) -> Iterator[tuple[int, ...]]:
+        """Yield the steps whose changes are one: a pass, with the one that restores.
+
+        Where one of the two is in another stage, the caller prints their change.
+        """
+        at = int(is_restoring)
+        while at < len(self._steps):
+            step = self._steps[at]
+            restoring = self.adapter.restoring_pass(step.function_kind)
+            is_restored = restoring_after(step, restoring) is not None
+            end = at + 1 + is_restored
+            if end <= len(self._steps):
+                yield tuple(range(at, end))
+            at = end
+
     def _print_changes(
         self, cursors: Sequence[FunctionCursor], watch: ChangeWatch
     ) -> None:
         for cursor in cursors:
-            outcome = cursor.outcome
-            for at, effects in outcome.effects.items():
-                if not effects.changes:
+            outcome, effects = cursor.outcome, dict(cursor.outcome.effects)
+            for steps in self._printed:
+                parts = [at for at in steps if at in effects and effects[at].changes]
+                if not parts:
                     continue
                 if self._slot is not None:  # a printer may hang as well as a pass
-                    self._slot.write(cursor.index, at)
-                found = [watch.printed([one], self.adapter) for one in effects.changes]
-                real = [one for one in found if one.is_real]
-                made = msgspec.structs.replace(effects, changes=real)
-                outcome.effects = {**outcome.effects, at: made}
+                    self._slot.write(cursor.index, parts[0])
+                changes = [one for at in parts for one in effects[at].changes]
+                change = watch.printed(changes, self.adapter)
+                for at in parts:
+                    own = [change] if change.is_real and at == parts[0] else ()
+                    effects[at] = msgspec.structs.replace(effects[at], changes=own)
+            outcome.effects = effects
         watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is

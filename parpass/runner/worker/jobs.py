@@ -28,7 +28,8 @@ from parpass.resource_limits import exit_after
 from parpass.runner.follow.payload import StagePayload
 from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.file_lock import is_locked
-from parpass.runner.ipc.messages import Job, spec_file_name
+from parpass.runner.ipc.function_file import spec_file_name
+from parpass.runner.ipc.messages import Job
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_all_stale
 from parpass.runner.ipc.status_board import (
     FAULT_PREFIX,

@@ -12,9 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from parpass.fork_safety import cached_property
 from parpass.replicated_tables import take_missing
-from parpass.runner.follow.payload import StagePayload, UnloadableError
+from parpass.runner.follow.payload import (
+    StagePayload,
+    UnloadableError,
+    UnsendableError,
+)
 from parpass.runner.ipc.batch import (
     BatchDecodeError,
     EncodedFunction,
@@ -23,7 +26,7 @@ from parpass.runner.ipc.batch import (
     decode,
 )
 from parpass.runner.ipc.blobs import WorkerBlobStore
-from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
+from parpass.runner.ipc.function_file import StageFunctions
 from parpass.runner.ipc.messages import (
     Findings,
     FunctionOutcome,
@@ -32,9 +35,7 @@ from parpass.runner.ipc.messages import (
     JobTimeline,
     StageSpec,
     Verdicts,
-    function_file_name,
-    index_file_name,
-    unsendable_error,
+    with_versions,
 )
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
@@ -105,7 +106,7 @@ class StageRunner:
             self._environment = self._adapter.worker_environment(self._module)
         except Exception as error:
             raise UnloadableError.of("the module", error) from error
-        self._attached: dict[int, EncodedFunction] = {}  # to jobs so far, by index
+        self._functions = StageFunctions(folder, number, slot)
         self._loaded: dict[str, Any] = {}
         with setting_limits(spec.limits):
             self._work = StageInterpreter(
@@ -116,10 +117,10 @@ class StageRunner:
                 spec.names,
                 self._load,
                 slot,
+                is_restoring=spec.is_restoring,
                 unstable=spec.unstable,
                 recording=spec.recording,
             )
-        self._file = BatchFile(folder, function_file_name(number))
         self._unloadable: UnloadableError | None = None
         self._recorder: CallRecorder | None = None  # of the job that runs
         self._discards = overrides(self._adapter, "discard")
@@ -128,7 +129,7 @@ class StageRunner:
         self._work.close()
         self._environment = None
         self._payload.close()
-        self._file.close()
+        self._functions.close()
 
     def run_job(self, job: Job) -> bytes:
         """Run the passes on the functions of a job; return the encoded `JobResult`.
@@ -150,9 +151,13 @@ class StageRunner:
         state = PassStateMonitor(self._spec.steps)
         outcomes: dict[int, FunctionOutcome] = {}
         changed: dict[int, EncodedFunction] = {}
+        versions: dict[int, EncodedFunction] = {}
         together = self._optimizations.batches
-        encoder = FunctionEncoder(self._adapter, self._values.put, together=together)
-        self._attached.update(job.attached)
+        encoder, others = (
+            FunctionEncoder(self._adapter, self._values.put, together=together)
+            for _ in range(2)
+        )
+        self._functions.attach(job.attached)
         verdicts: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
         self._work.quarantined = verdicts
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
@@ -169,10 +174,14 @@ class StageRunner:
                 if not outcomes and len(batch) < len(job.functions):
                     # On the first function passes may set attributes lazily.
                     state.sample()
+                if self._context.change_watch is not None:
+                    for cursor in cursors:
+                        self._encode_versions(cursor, others, versions)
                 changed |= self._encode_changed(batch, cursors, encoder)
                 for index, cursor in zip(batch, cursors, strict=True):
                     outcomes[index] = cursor.outcome
         encoder.close()
+        others.close()
         timeline = None if recorder is None else self._timeline(recorder)
         times = timer.times(copying_seconds(self._adapter) - copied)
         return JobResult(
@@ -181,6 +190,7 @@ class StageRunner:
             EncodedFunctions(changed),
             Findings(state.sample(), [*violations.values()], memory),
             timeline,
+            EncodedFunctions(versions),
         ).encoded()
 
     def _enforcing(self) -> AbstractContextManager[None]:
@@ -228,25 +238,6 @@ class StageRunner:
             recorder.encoded(),
         )
 
-    @cached_property
-    def _index(self) -> FunctionIndex:
-        return FunctionIndex.open(self._folder, index_file_name(self.number))
-
-    def _encoded(self, index: int) -> EncodedFunction | IndexEntry:
-        """Return an encoded function, or its entry in the index, once it is written."""
-        attached = self._attached.get(index)
-        if attached is not None:
-            return attached
-        if not self._index.is_written(index):
-            outer = self._slot.wait()
-            self._index.wait_for(index)
-            self._slot.leave(outer)
-        return self._index[index]
-
-    def _size(self, index: int) -> int:
-        attached = self._attached.get(index)
-        return self._index.size(index) if attached is None else attached.size
-
     def _batches(self, functions: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the functions in batches: small ones together, large ones alone.
 
@@ -258,7 +249,7 @@ class StageRunner:
         """
         begin, size = 0, 0
         for at, index in enumerate(functions):
-            own = self._size(index)
+            own = self._functions.size(index)
             size += own
             if at == 1 or (size > _BATCH_BYTES and at > begin):
                 yield functions[begin:at]
@@ -290,6 +281,23 @@ class StageRunner:
             self._recorder.add(began, ENCODING)
         return changed
 
+    def _encode_versions(
+        self,
+        cursor: FunctionCursor,
+        encoder: FunctionEncoder,
+        versions: dict[int, EncodedFunction],
+    ) -> None:
+        """Add the functions of changes that are not printed; these get their number."""
+
+        def number(function: Any) -> int | None:
+            if function is None:
+                return None
+            versions[len(versions)] = self._encode(cursor.name, function, encoder)
+            return len(versions) - 1
+
+        outcome = cursor.outcome
+        outcome.effects = with_versions(outcome.effects, number, None)
+
     def _begin(self, index: int) -> FunctionCursor:
         """Decode a function, if a step is run on it; return its cursor."""
         name = self._spec.names[index]
@@ -309,15 +317,20 @@ class StageRunner:
         has_all = len(outcome.seconds) == len(self._spec.steps)
         if has_all and outcome.failure is None and not is_same:
             slot.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
-            try:
-                result = encoder.encode(outcome.function)
-            except StorageError:
-                raise
-            except Exception as error:
-                raise unsendable_error(name, outcome.function, error) from error
+            result = self._encode(name, outcome.function, encoder)
         if self._discards:
             self._discard(name, original, outcome.function)
         return result
+
+    def _encode(
+        self, name: str, function: Any, encoder: FunctionEncoder
+    ) -> EncodedFunction:
+        try:
+            return encoder.encode(function)
+        except StorageError:
+            raise
+        except Exception as error:
+            raise UnsendableError.of_function(name, function, error) from error
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
@@ -329,28 +342,18 @@ class StageRunner:
             # A pass that consumes its argument owns it: it is given to no other.
             boxes = self._adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        found = self._encoded(self._work.names()[name])
+        index = self._work.names()[name]
+        self._functions.wait_for(index)
         try:
-            encoded = self._file.read(found) if isinstance(found, IndexEntry) else found
+            encoded = self._functions.read(index)
             return decode(encoded, self._adapter, self._values.source, self._module)
         except StorageError:
             raise
         except BatchDecodeError as failed:  # an earlier function of the same batch
-            name, error = self._member(found, failed.at) or name, failed.error
+            earlier = self._functions.batch_member(index, failed.at)
+            name = name if earlier is None else self._spec.names[earlier]
+            error = failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
         self._unloadable = UnloadableError.of(f"function '{name}'", error)
         raise self._unloadable from error
-
-    def _member(self, one: EncodedFunction | IndexEntry, at: int) -> str | None:
-        """Return the name of the function at an index of the batch of a function.
-
-        None if it is not known, as of a batch that was sent for one function of it.
-        """
-        if isinstance(one, IndexEntry):
-            return self._spec.names[self._index.function_at(one.offset, at)]
-        wanted = EncodedFunction(one.batch, at)
-        names = self._spec.names
-        return next(
-            (names[i] for i, it in self._attached.items() if it == wanted), None
-        )

@@ -4,9 +4,13 @@ Workers compare a function before and after each pass, so watching makes no barr
 comparison is by identity, and then by text. A change that the text does not show, of
 the values of large constants say, is one too; of places in the source it is none.
 
+A pass has changed a function if it differs when the pass after it has restored the
+invariants of the IR. So the two are one change, of the function before the one and
+after the other. Where a stage ends between the two, neither is printed before both have
+run.
+
 Functions are printed after the passes, many at a time: by turns with passes, to print
-one takes a third longer, and what it takes would be in the time of the pass. In the
-caller's process, what the pass after it restores anew is not printed.
+one takes a third longer, and what it takes would be in the time of the pass.
 """
 
 from __future__ import annotations
@@ -218,35 +222,26 @@ class ChangeWatch:
     ) -> FunctionChange:
         """Return changes of one function, each by the pass after the other, as one."""
         first, last = changes[0], changes[-1]
-        if first is last and isinstance(first, FunctionChange):
+        if isinstance(first, FunctionChange):
             return first
+        assert isinstance(last, UnprintedChange)
+        name, before, after = first.function, first.before, last.after
         with gc_paused:  # of what a printer makes, nothing is left
-            before, after = self._text(first, 0, adapter), self._text(last, 1, adapter)
-            is_hidden = before == after and any(
-                self._is_hidden(one, adapter) for one in changes
+            texts = (
+                self._text(name, before, first.mod, adapter),
+                self._text(name, after, last.mod, adapter),
             )
-        return FunctionChange(first.function, (before, after), is_hidden)
+            is_hidden = texts[0] == texts[1] and _differ(before, after, adapter)
+        return FunctionChange(name, texts, is_hidden)
 
-    def _text(self, change: AnyChange, side: int, adapter: _Adapter) -> bytes | None:
-        """Return the text before a change, or after it if `side` is 1."""
-        if isinstance(change, FunctionChange):
-            return change.deflated[side]
-        name, version = change.function, change.after if side else change.before
+    def _text(
+        self, name: str, version: Any, mod: Any, adapter: _Adapter
+    ) -> bytes | None:
         last, text = self._last.get(name, (None, None))
         if last is not version:
-            text = _printed(name, version, change.mod, adapter)
+            text = _printed(name, version, mod, adapter)
             self._last[name] = version, text
         return text
-
-    def _is_hidden(self, change: AnyChange, adapter: _Adapter) -> bool:
-        if isinstance(change, FunctionChange):
-            return change.is_hidden
-        if self._text(change, 0, adapter) != self._text(change, 1, adapter):
-            return False
-        try:
-            return adapter.difference(change.before, change.after) is not None
-        except Exception:  # noqa: BLE001 -- as in `_printed`
-            return True
 
     def forget(self) -> None:
         """Forget what passes made: they have run, on the functions given to them."""
@@ -268,6 +263,13 @@ def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
     return any(
         matches_any_function(one, function) for one in _functions_of(wanted, pass_name)
     )
+
+
+def _differ(before: Any, after: Any, adapter: _Adapter) -> bool:
+    try:
+        return adapter.difference(before, after) is not None
+    except Exception:  # noqa: BLE001 -- as in `_printed`
+        return True
 
 
 def _printed(name: str, function: Any, mod: Any, adapter: _Adapter) -> bytes | None:

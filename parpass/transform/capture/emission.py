@@ -34,6 +34,7 @@ from parpass.diagnostic import (
 )
 from parpass.errors.pickling import reduce_exception
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
+from parpass.transform.capture.shown_warnings import registry_of
 
 # The types whose values need no pickling.
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
@@ -43,8 +44,6 @@ _PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName
 _BELOW_STACK = frozenset({"sys", "<sys>"})
 
 _main_objects: dict[str, Any] = {}  # objects of `__main__` pickled here, by name
-# The registries of warnings shown, of modules that are not loaded here.
-_registries: dict[str, dict[Any, Any]] = {}
 
 
 class _Pickler(pickle.Pickler):
@@ -278,7 +277,7 @@ class BufferedWarning(msgspec.Struct, frozen=True):
             elif self.module is None:
                 warnings.warn_explicit(message, category, *where)
             else:
-                registry = _registry(self.module)
+                registry = registry_of(self.module)
                 warnings.warn_explicit(message, category, *where, self.module, registry)
 
     def _message(self) -> Warning:
@@ -368,13 +367,6 @@ def _module_of_frame(filename: str, lineno: int, frame: FrameType | None) -> str
             return frame.f_globals.get("__name__")
         frame = frame.f_back
     return None
-
-
-def _registry(module: str) -> dict[Any, Any]:
-    loaded = sys.modules.get(module)
-    if loaded is None:
-        return _registries.setdefault(module, {})
-    return vars(loaded).setdefault("__warningregistry__", {})
 
 
 Emission = (

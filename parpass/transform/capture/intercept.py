@@ -30,6 +30,7 @@ from parpass.transform.capture.emission import (
     Emission,
 )
 from parpass.transform.capture.recorder import current_recorder
+from parpass.transform.capture.shown_warnings import KeptRegistries, Shown
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
 # The functions that are patched in, with those that they replace. They are created
@@ -229,6 +230,20 @@ def allowing_capture() -> Generator[None]:
         yield
 
 
+@contextlib.contextmanager
+def allowing_capture_here() -> Generator[None]:
+    """Enable `capturing` likewise in the process that will emit what is captured.
+
+    What Python has shown is not changed by bodies in the block, and hidden from them.
+    """
+    with allowing_capture():
+        kept = KeptRegistries(_shown, _stamp)
+        try:
+            yield
+        finally:
+            kept.restore()
+
+
 def is_capturing_warnings() -> bool:
     """Return whether `capturing` captures warnings here.
 
@@ -330,12 +345,23 @@ class _Probe(Warning):
 
 
 _probing = _Probe("")
+_shown = Shown(lambda: _buffer.get() is not None)
 
 
-def _probe() -> None:
+def _probe(registry: dict[Any, Any] = _probed) -> None:
     try:
-        warnings.warn_explicit(_probing, _Probe, __name__, 1, __name__, _probed)
+        warnings.warn_explicit(_probing, _Probe, __name__, 1, __name__, registry)
     except _Probe:  # all warnings are errors
         buffer = _buffer.get()
         if buffer is not None:
             buffer.was_reset = True
+
+
+def _stamp(registry: dict[Any, Any]) -> None:
+    """Make Python note in a registry which filters it is for, if nothing is shown."""
+    if is_capturing_warnings():
+        token = _buffer.set(None)  # no body has reset this one
+        try:
+            _probe(registry)
+        finally:
+            _buffer.reset(token)

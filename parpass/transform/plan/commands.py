@@ -14,7 +14,7 @@ from parpass.errors.core import add_note
 from parpass.remark import Remark
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import AnyChange
-from parpass.transform.capture.emission import BufferedRendering, Emission
+from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.intercept import emit_all
 from parpass.transform.capture.recorder import Recorder
 from parpass.transform.context import PassContext
@@ -139,21 +139,32 @@ class StageResult(msgspec.Struct, frozen=True):
     left: LeftStep | None = None
 
 
-class CallHook(msgspec.Struct, frozen=True):
-    """Command: call a hook of an instrument; the result is its return value.
+class Call(msgspec.Struct, frozen=True):
+    """Command: call something with a module; the result is what that returns.
 
-    `mod` is None for a hook that does not observe the IR. `hook_time` is the time that
-    instruments read during the call, None for the real one.
+    `mod` is None if the module is not looked at.
+    """
+
+    mod: Any
+
+    def call(self, mod: Any) -> Any:
+        """Make the call with the module that `self.mod` refers to, as an object."""
+        raise NotImplementedError
+
+
+class CallHook(Call, frozen=True):
+    """Command: call a hook of an instrument.
+
+    `hook_time` is the time that instruments read during the call, None for the real
+    one.
     """
 
     hooks: Hooks
     hook_name: str
-    mod: Any
     args: tuple[Any, ...]
     hook_time: float | None
 
     def call(self, mod: Any) -> Any:
-        """Call the hook with the module that `self.mod` refers to, as an object."""
         if self.hook_time is None:
             return self._call(mod)
         token = replayed_time.set(self.hook_time)
@@ -213,7 +224,8 @@ class RunStage(msgspec.Struct, frozen=True):
 
     `wanted` is whether the functions are read right after the stage, `is_last` whether
     no function-wise pass comes after it. `done` is the number of passes of the same
-    stage that earlier commands ran.
+    stage that earlier commands ran. `is_restoring` is whether the first step restores
+    the IR's invariants after the last step of an earlier command.
     """
 
     steps: tuple[Pass, ...]
@@ -221,12 +233,14 @@ class RunStage(msgspec.Struct, frozen=True):
     wanted: bool
     is_last: bool = False
     done: int = 0
+    is_restoring: bool = False
 
     def first(self, count: int) -> RunStage:
         """Return the command for the first steps, for a driver that ends there."""
         if count >= len(self.steps):
             return self
-        return RunStage(self.steps[:count], self.mod, wanted=False, done=self.done)
+        steps = self.steps[:count]
+        return msgspec.structs.replace(self, steps=steps, wanted=False, is_last=False)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):
@@ -254,45 +268,35 @@ class Reproduce(msgspec.Struct, frozen=True):
         write_reproducer(self.failure, mod, context, adapter)
 
 
-class Emit(msgspec.Struct, frozen=True):
+class Emit(Call, frozen=True):
     """Command: emit the log records and warnings of a pass that ran out of its turn.
 
     In a serial run, an error of a filter or handler is raised in the body of the pass.
     So the result is None, or the emission at which the error was raised, and the error.
+    Only diagnostics that are rendered need the module.
+    """
+
+    emissions: Sequence[Emission]
+
+    def call(self, mod: Any) -> tuple[Emission, Exception] | None:
+        return emit_all(self.emissions, mod)
+
+
+class Render(Call, frozen=True):
+    """Command: render the diagnostics of a pass.
+
+    Raises:
+        DiagnosticError: The pass reported errors.
     """
 
     record: StepRecord
-    mod: Any
+    context: PassContext
 
-    @property
-    def renders_module(self) -> bool:
-        """Whether an emission renders diagnostics, which needs the module."""
-        return any(type(one) is BufferedRendering for one in self.record.emissions)
-
-    def emit(self, mod: Any) -> tuple[Emission, Exception] | None:
-        """Emit everything, up to the first emission at which an error is raised.
-
-        `mod` is the module that `self.mod` refers to, as an object.
-        """
-        return emit_all(self.record.emissions, mod)
-
-
-class Render(msgspec.Struct, frozen=True):
-    """Command: render the diagnostics of a pass; the driver supplies the module."""
-
-    record: StepRecord
-    mod: Any
-
-    def render(self, mod: Any, context: PassContext) -> None:
-        """Render the diagnostics.
-
-        Raises:
-            DiagnosticError: The pass reported errors.
-        """
+    def call(self, mod: Any) -> None:
         diag_ctx = DiagnosticContext(mod)
         diag_ctx.diagnostics.extend(self.record.diagnostics)
         if diag_ctx.diagnostics:
-            context.diag_ctx = diag_ctx
+            self.context.diag_ctx = diag_ctx
         if self.record.failure is not None:
             diag_ctx.renderer(diag_ctx)
             return
@@ -303,16 +307,6 @@ class Render(msgspec.Struct, frozen=True):
             raise
 
 
-Command = (
-    CallHook
-    | TakeIn
-    | HandOut
-    | RunModulePass
-    | RunStage
-    | NameFunctions
-    | Reproduce
-    | Emit
-    | Render
-)
+Command = Call | TakeIn | HandOut | RunModulePass | RunStage | NameFunctions | Reproduce
 
 Plan = Generator[Command, Any, Any]

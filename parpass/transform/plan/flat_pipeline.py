@@ -212,8 +212,13 @@ class StageCursor:
         assert command is not None
         if not self._ran:
             return command
-        left = command.steps[self._ran :]
-        return msgspec.structs.replace(command, steps=left, mod=mod, done=self._ran)
+        return msgspec.structs.replace(
+            command,
+            steps=command.steps[self._ran :],
+            mod=mod,
+            done=self._ran,
+            is_restoring=self.steps[self._ran].restores is not None,
+        )
 
     def take(self, result: StageResult) -> StepRecord:
         """Return the first record of a result; keep the others for `next_record`."""

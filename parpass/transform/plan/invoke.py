@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -180,12 +180,6 @@ def _result_type_error(
     )
 
 
-# The body of an async module pass, not awaited yet: it yields an async callable, is
-# sent its value or thrown its error, and returns the result. This keeps the two ways to
-# wait, in place and on an event loop, apart from what a module pass is.
-PendingResult = Generator[Any, Any, StageResult]
-
-
 @calls_user_code
 def run_module_pass(
     pass_: Pass,
@@ -193,7 +187,7 @@ def run_module_pass(
     context: PassContext,
     adapter: ModuleAdapter,
     analyses: AnalysisManager,
-) -> StageResult | PendingResult:
+) -> StageResult | PendingModulePass:
     """Run a module pass; if its body is async, return it to be awaited."""
     name = pass_.info.name
     recorder = Recorder(mod, name, analyses)
@@ -230,12 +224,12 @@ def run_module_pass(
         analyses.after_module(pass_, mod, result)
         record = StepRecord.of(recorder, began)
         return StageResult(result, (record,), began, began + record.seconds)
-    running = _ModuleRun(
+    run = _ModuleRun(
         pass_, mod, adapter, recorder, content, began, analyses, checks, watch, before
     )
     if not is_module and hasattr(result, "__await__"):
-        return _wait_for(result, running, context)
-    return _result(running, result, failure)
+        return PendingModulePass(result, run, context)
+    return _result(run, result, failure)
 
 
 class _ModuleRun(msgspec.Struct, frozen=True):
@@ -312,28 +306,43 @@ def _result_error(run: _ModuleRun, result: Any) -> Exception | None:
     return None
 
 
-def _wait_for(body: Any, run: _ModuleRun, context: PassContext) -> PendingResult:
-    try:
-        result = yield functools.partial(_awaited, body, run.recorder, context)
-    except Exception as error:  # noqa: BLE001 -- raised by the plan
-        return _result(run, run.mod, error)
-    finally:
-        if inspect.iscoroutine(body):
-            body.close()  # a driver that cannot await it has not begun it
-    return _result(run, result, None)
+class PendingModulePass(msgspec.Struct, frozen=True):
+    """A module pass whose async body has not been awaited yet.
 
+    A driver awaits `wait`, if it can, and then calls `finish`; and closes it.
+    """
 
-@calls_user_code
-async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
-    analyses = recorder.analyses
-    assert analyses is not None
-    # It is awaited in a task of its own, where the context may not be the current one.
-    begun = begin_body(recorder.pass_name or "", None, context)
-    try:
-        with recording(recorder), tagging_log_records, in_force(context), analyses:
-            return await body
-    finally:
-        end_body(begun)
+    body: Any
+    run: _ModuleRun
+    context: PassContext
+
+    @calls_user_code
+    async def wait(self) -> Any:
+        """Await the body, and return its result."""
+        recorder, analyses = self.run.recorder, self.run.analyses
+        # It is awaited in a task of its own, where the context may not be the current
+        # one.
+        begun = begin_body(recorder.pass_name or "", None, self.context)
+        try:
+            with (
+                recording(recorder),
+                tagging_log_records,
+                in_force(self.context),
+                analyses,
+            ):
+                return await self.body
+        finally:
+            end_body(begun)
+
+    def finish(self, result: Any, failure: Exception | None = None) -> StageResult:
+        """Return the result of the pass, by that of its body or the error of that."""
+        made = result if failure is None else self.run.mod
+        return _result(self.run, made, failure)
+
+    def close(self) -> None:
+        """Close the body, which may not have been awaited."""
+        if inspect.iscoroutine(self.body):
+            self.body.close()
 
 
 def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:

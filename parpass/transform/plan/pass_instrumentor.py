@@ -10,7 +10,7 @@ import msgspec
 from parpass.errors.core import add_note
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import AnyChange, wants
-from parpass.transform.capture.intercept import allowing_capture, capturing
+from parpass.transform.capture.intercept import allowing_capture_here, capturing
 from parpass.transform.context import PassContext
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass
@@ -134,7 +134,7 @@ class PassInstrumentor:
             self.calling = hooks
             args = info, record.remarks
             try:
-                yield CallEventHook(hooks, "on_remark", None, args, time)
+                yield CallEventHook(None, hooks, "on_remark", args, time)
             except Exception as error:
                 if record.failure is None:
                     raise
@@ -146,7 +146,7 @@ class PassInstrumentor:
         watch, adapter = self._context.change_watch, self._adapter
         if watch is None:  # a hook has taken the instruments away
             return
-        with allowing_capture(), capturing():  # what is emitted is not of the pass
+        with allowing_capture_here(), capturing():  # what is emitted is not of the pass
             own = [
                 watch.printed(one, adapter)
                 for name, one in opened.changes.items()
@@ -162,7 +162,7 @@ class PassInstrumentor:
             if hooks.on_function_changed is not None and told:
                 self.calling = hooks
                 yield CallEventHook(
-                    hooks, "on_function_changed", None, (info, told), time
+                    None, hooks, "on_function_changed", (info, told), time
                 )
 
     def _call(
@@ -171,5 +171,5 @@ class PassInstrumentor:
         self.calling = hooks
         seen = mod if hooks.observes_ir else None
         return CallHook(
-            hooks, hook_name, seen, (pass_.info, *args), self._cursor.hook_time
+            seen, hooks, hook_name, (pass_.info, *args), self._cursor.hook_time
         )

@@ -36,6 +36,7 @@ from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import FoundMutability, ModuleAdapter
+from parpass.transform.capture.emission import BufferedRendering
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate, report
@@ -259,8 +260,14 @@ class _Interpreter:
                 pass_, verdicts = self.gate.on_functions(pass_, names)
                 report(verdicts)
             passes.append(pass_)
-        is_last = steps[-1] is self.last_step
-        self.cursor.begin(steps, mod, RunStage(tuple(passes), mod, wanted, is_last))
+        command = RunStage(
+            tuple(passes),
+            mod,
+            wanted,
+            is_last=steps[-1] is self.last_step,
+            is_restoring=first.restores is not None,
+        )
+        self.cursor.begin(steps, mod, command)
 
     def _may_run(self, module_pass: Pass) -> bool:
         if self.gate is None:
@@ -271,7 +278,7 @@ class _Interpreter:
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
-            failed = yield Emit(record, self.cursor.given)
+            failed = yield Emit(self._rendered(record), record.emissions)
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:
@@ -282,7 +289,7 @@ class _Interpreter:
             if record.remarks:
                 yield from self.instrumentor.deliver(record)
             if record.diagnostics or renderer_is_overridden():
-                yield Render(record, self.cursor.given)
+                yield Render(self.cursor.given, record, self.context)
         if record.failure is not None:
             if not isinstance(record.failure, UnreadFunctionError):
                 add_note(record.failure, record.where)
@@ -292,6 +299,11 @@ class _Interpreter:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
             self._keep_function_counters(record)
+
+    def _rendered(self, record: StepRecord) -> Any:
+        """Return the module that emissions of a pass are rendered with, if some are."""
+        is_needed = any(type(one) is BufferedRendering for one in record.emissions)
+        return self.cursor.given if is_needed else None
 
     def _keep_function_counters(self, record: StepRecord) -> None:
         kept = self.context.function_statistics

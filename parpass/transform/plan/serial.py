@@ -19,7 +19,7 @@ from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
 from parpass.transform.capture.intercept import (
-    allowing_capture,
+    allowing_capture_here,
     capturing,
     tagging_log_records,
 )
@@ -38,14 +38,12 @@ from parpass.transform.function_copies import (
 )
 from parpass.transform.passes import Pass, declared_where
 from parpass.transform.plan.commands import (
-    CallHook,
+    Call,
     Command,
-    Emit,
     HandOut,
     LeftStep,
     NameFunctions,
     Plan,
-    Render,
     Reproduce,
     RunModulePass,
     RunStage,
@@ -330,7 +328,7 @@ def execute_serially(
         case RunStage():
             about = command.steps, command.mod, context, adapter
             return run_stage_serially(*about, analyses=analyses)
-        case CallHook():
+        case Call():
             return command.call(command.mod)
         case TakeIn():
             return take_in(adapter, command.mod)
@@ -340,17 +338,16 @@ def execute_serially(
             return list(adapter.functions(command.mod))
         case Reproduce():
             return _reproduce(command, context, adapter)
-        case Emit():
-            return command.emit(command.mod)
-        case Render():
-            return command.render(command.mod, context)
 
 
 def _reproduce(
     command: Reproduce, context: PassContext, adapter: ModuleAdapter
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
-    with allowing_capture(), capturing():  # all that is emitted has been emitted before
+    with (
+        allowing_capture_here(),
+        capturing(),
+    ):  # all that is emitted has been emitted before
         while before:
             result = run_stage_serially(before, mod, context, adapter)
             mod, before = result.mod, before[len(result.records) :]
@@ -368,16 +365,10 @@ def _run_module_pass(
     answer = run_module_pass(command.pass_, command.mod, context, adapter, analyses)
     if isinstance(answer, StageResult):
         return answer
-    name = command.pass_.info.name
-    try:
-        next(answer)
-        answer.throw(
-            RuntimeUseError(
-                f"module pass '{name}' is async, and nothing here can wait for it; use "
-                "'await parpass.run_pipeline(mod, ...)' or "
-                "'parpass.run_pipeline_sync(mod, ...)'"
-            )
-        )
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("a module pass waits once at most")
+    answer.close()
+    error = RuntimeUseError(
+        f"module pass '{command.pass_.info.name}' is async, and nothing here can wait "
+        "for it; use 'await parpass.run_pipeline(mod, ...)' or "
+        "'parpass.run_pipeline_sync(mod, ...)'"
+    )
+    return answer.finish(None, error)

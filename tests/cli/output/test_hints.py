@@ -32,7 +32,7 @@ from parpass.relay.frontend import from_onnx
 from parpass.relay.transform import DeadCodeElimination
 from parpass.report import advice
 from parpass.runner import cores
-from parpass.runner.driver import session, stages
+from parpass.runner.driver import executor_source, stages
 from parpass.runner.placement import PlacementReason
 from parpass.runner.pool import coordinator, failure_attribution
 from parpass.transform import PassContext
@@ -77,8 +77,8 @@ def too_many_workers() -> Warning:
 
 
 def no_workers(monkeypatch: pytest.MonkeyPatch) -> Warning:
-    monkeypatch.setattr(session, "supports_workers", lambda: False)
-    return warned_by(lambda: session.new_pool(2))
+    monkeypatch.setattr(executor_source, "supports_workers", lambda: False)
+    return warned_by(lambda: executor_source.new_pool(2))
 
 
 def memory_limit_in_process() -> Warning:

@@ -35,7 +35,7 @@ from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
 from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
-from parpass.runner.driver.probe import Look, StopCriterion
+from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.driver.task_backends import TaskBackend
 from parpass.runner.ipc.messages import AbandonedError
@@ -297,7 +297,7 @@ def begun(
         AnalysisManager(context, adapter),
         policy=None,
     )
-    placed = Placed(Placement.LOCAL, PlacementReason.WORKERS_SLOWER, 1)
+    placed = Placed(Placement.LOCAL, 1, PlacementReason.WORKERS_SLOWER)
     outcomes = StageOutcomes(list(held.handles), len(steps))
     command = RunStage(steps, mod, wanted=True)
     stage = StageInProgress(command, held, outcomes, 0.0, was_warm=True, placed=placed)
@@ -345,7 +345,7 @@ class EndsTheRun(FunctionPass):
         return func
 
 
-class AllTogether(StopCriterion):
+class AllTogether(HandoverCriterion):
     """Looks at the first of six functions only."""
 
     def look(self, at: int, held: FunctionHandle) -> Look:
@@ -360,7 +360,7 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over(
     stage, state = begun((ending,), mod)
     ending.store = state.store
     policy: Any = SimpleNamespace(dispatch_overhead=float)
-    criterion = AllTogether(6, policy, state.store)
+    criterion = AllTogether(6, stage, state, policy)
 
     def run() -> None:
         if not passes_go_on:

@@ -12,7 +12,7 @@ from parpass.runner import cost_model
 from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
 from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
-from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
+from parpass.runner.driver.probe import HandoverCriterion
 from parpass.runner.ipc.module_store import FunctionHandle
 
 LIGHT, HEAVY = 1e-5, 1e-2  # seconds
@@ -39,34 +39,38 @@ class Sizes:
         return min(function, limit)
 
 
-class StartsWorkers(WarmUpCriterion):
+class StartsWorkers(HandoverCriterion):
     """Ends the stage here where it would start workers."""
-
-    def __init__(self, functions: int, policy: Any, store: Any) -> None:
-        command = SimpleNamespace(steps=[])
-        placed = SimpleNamespace(place=None)
-        about = {"command": command, "placed": placed}
-        context = SimpleNamespace(config={})
-        stage: Any = SimpleNamespace(**about)
-        state: Any = SimpleNamespace(context=context, store=store)
-        super().__init__(functions, stage, state, policy)
 
     def _start_workers(self) -> None:
         raise NotImplementedError
 
 
+def criterion_of(
+    functions: int, kind: type[HandoverCriterion] = HandoverCriterion
+) -> HandoverCriterion:
+    """Return a criterion for so many functions; one that starts workers has none."""
+    command, placed = SimpleNamespace(steps=[]), SimpleNamespace(place=None)
+    is_warm = kind is HandoverCriterion
+    about = {"command": command, "placed": placed, "was_warm": is_warm}
+    store = SimpleNamespace(adapter=Sizes(), check_open=int)
+    stage: Any = SimpleNamespace(**about)
+    state: Any = SimpleNamespace(context=SimpleNamespace(config={}), store=store)
+    policy: Any = Policy()
+    return kind(functions, stage, state, policy)
+
+
 def handed_over(
     costs: Sequence[float],
     monkeypatch: pytest.MonkeyPatch,
-    kind: type[StopCriterion | StartsWorkers] = StopCriterion,
+    kind: type[HandoverCriterion] = HandoverCriterion,
     giants: Collection[int] = (),
 ) -> int | None:
     """Return the first function that workers get, of functions that take so long."""
     now = 0.0
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
-    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
-    criterion = kind(len(costs), *about)
+    criterion = criterion_of(len(costs), kind)
     at = 0
     while at < len(costs):
         held = FunctionHandle(GIANT if at in giants else 1)
@@ -89,10 +93,9 @@ def left_at(
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     functions = len(costs[0])
-    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
-    criterion = StopCriterion(functions, *about)
-    backend = SimpleNamespace(abandons=False)
-    state: Any = SimpleNamespace(store=about[1], backend=backend)
+    criterion = criterion_of(functions)
+    store, backend = SimpleNamespace(check_open=int), SimpleNamespace(abandons=False)
+    state: Any = SimpleNamespace(store=store, backend=backend)
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
     for step, seconds in enumerate(costs):
         at = 0
@@ -178,10 +181,9 @@ def test_passes_go_on_one_after_the_other_once_functions_are_known_to_be_light(
     now = 0.0
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
-    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     # Workers would save nearly enough on so many of the second ones.
     for cost, settled_at in [(LIGHT, 16), (TO_WIN / 200, None)]:
-        criterion = StopCriterion(360, *about)
+        criterion = criterion_of(360)
         settled = None
         for at in range(20):
             look = criterion.look(at, FunctionHandle(1))

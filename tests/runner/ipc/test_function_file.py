@@ -15,7 +15,7 @@ from parpass.runner.ipc.function_file import (
     append_batch,
 )
 from parpass.runner.ipc.shared_dir import Extent, SharedDirectory
-from parpass.transform import Source
+from parpass.transform import BlobSink, Source
 from parpass.transform.adapter import keep_inline
 from tests.support.toy.ir import Fn, RunAdapter
 
@@ -59,7 +59,7 @@ def test_a_worker_reads_any_function_of_the_file(
     for at in (2_999, 0, 1_500, 1, 2_998, *range(0, 3_000, 100), 1_500):
         read = file.read(entries[at])
         assert decode(read, ADAPTER, values.source, None) == functions[at]
-        assert read.size == encoded[at].size
+        assert read.size == encoded[at].size <= entries[at].length
     file.close()
     values.close()
 
@@ -110,9 +110,9 @@ def test_entries_that_one_process_fills_are_seen_by_another(folder: SharedDirect
     ours = FunctionIndex.create(folder, "slots", 3)
     theirs = FunctionIndex.open(folder, "slots")
     assert not theirs.is_written(2)
-    ours[2] = IndexEntry(1 << 40, 70, 3, 7, 12)
+    ours[2] = IndexEntry(1 << 40, 70, 3, 7)
     ours[0] = IndexEntry(5, 9, None, 9)
-    assert theirs.wait_for(2) == IndexEntry(1 << 40, 70, 3, 7, 12)
+    assert theirs.wait_for(2) == IndexEntry(1 << 40, 70, 3, 7)
     assert theirs[0] == IndexEntry(5, 9, None, 9)
     assert theirs.size(2) == 10
     assert theirs.function_at(1 << 40, 3) == 2
@@ -131,23 +131,28 @@ def test_waiting_for_a_function_ends_when_it_is_written(
         assert waiting.result(60) == IndexEntry(0, 8, None, 8)
 
 
-def test_a_function_without_any_bytes_is_not_waited_for(folder: SharedDirectory):
-    index = FunctionIndex.create(folder, "slots", 1)
-    index[0] = IndexEntry(0, 0, None, 1)
-    assert index.is_written(0)
-    assert index.wait_for(0).length == index.size(0) == 0
+class BytelessFunctions(RunAdapter):
+    def encode_function(self, function: Fn, blob_sink: BlobSink) -> bytes:
+        return b""
 
 
-def test_nor_is_it_taken_for_the_batch_that_begins_where_it_is(
+def test_a_function_without_any_bytes_has_a_place_of_its_own(
     folder: SharedDirectory, write: Write
 ):
+    values = [(), (1,), (2,)]
+    none = FunctionEncoder(BytelessFunctions(), keep_inline).encode_alone(Fn(()))
     encoder = FunctionEncoder(ADAPTER, keep_inline)
-    encoded = [encoder.encode(Fn((at,))) for at in range(2)]
+    encoded = [none, *(encoder.encode(Fn(one)) for one in values[1:])]
     encoder.close()
-    first, _ = write(encoded)
+    entries = write(encoded)
+    index = FunctionIndex.create(folder, "slots", 1)
+    index[0] = entries[0]
+    assert index.wait_for(0) == entries[0]
     file = BatchFile(folder, "functions")
-    assert file.read(first).batch.payload
-    assert not file.read(IndexEntry(first.offset, 0, None, 1)).batch.payload
+    for at in (1, 0, 2, 0):
+        read = file.read(entries[at])
+        assert read.batch.payload == encoded[at].batch.payload
+    assert file.read(entries[0]).size == 0
     file.close()
 
 

@@ -23,9 +23,9 @@ from parpass.runner.pool.scheduler_events import (
     Reclaimed,
     ResolveFailure,
     SubmitJob,
-    Superseded,
     Truncated,
     Withdraw,
+    Withdrawn,
 )
 
 
@@ -241,7 +241,7 @@ def test_what_was_overtaken_runs_again_and_nobody_is_to_blame():
     job = next(iter(pool.in_flight.values()))
     for _ in range(10):
         del pool.in_flight[job.job]
-        pool.handle(Superseded(job.job))
+        pool.handle(Withdrawn([job.job]))
         job = next(iter(pool.in_flight.values()))
         assert not job.alone
 

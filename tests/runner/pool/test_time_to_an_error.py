@@ -25,7 +25,6 @@ from parpass.runner.pool.scheduler_events import (
     JobLost,
     ResolveFailure,
     SubmitJob,
-    Superseded,
     Truncated,
     Withdraw,
     Withdrawn,
@@ -135,7 +134,7 @@ class Stage:
             _, step, function = max(one for one in run.at if one[0] <= self.now)
             if step >= self.end.steps_on(function):
                 del self.runs[number]
-                self.tell(Superseded(number))
+                self.tell(Withdrawn([number]))
 
     def know(self, end: Cutoff | None) -> None:
         self.end = min(self.end, end or self.end)

@@ -20,7 +20,8 @@ import pytest
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobCancelledError, JobLostError, NoWorkersError
 from parpass.runner.pool import worker_pool, worker_process
-from parpass.runner.pool.worker_pool import Pool, QueuedJob, WorkerHandle
+from parpass.runner.pool.worker_handle import QueuedJob, WorkerHandle
+from parpass.runner.pool.worker_pool import Pool
 from tests.support.runner.jobs import (
     echo,
     end,

@@ -23,16 +23,14 @@ from parpass.runner.ipc.batch import (
     FunctionEncoder,
     decode,
 )
-from parpass.runner.ipc.function_file import FunctionIndex, append_batch
-from parpass.runner.ipc.messages import (
-    Cutoff,
-    Job,
-    JobResult,
-    StageSpec,
+from parpass.runner.ipc.function_file import (
+    FunctionIndex,
+    append_batch,
     function_file_name,
     index_file_name,
     spec_file_name,
 )
+from parpass.runner.ipc.messages import Cutoff, Job, JobResult, StageSpec
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker

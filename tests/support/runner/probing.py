@@ -38,21 +38,23 @@ def settling(after: int, leaving: tuple[int, int] | None = None) -> Generator[No
         leaving: The pass, of those that go on, and the function, of those that they go
             on with, at which the rest is handed over; None if it never is.
     """
-    begin = probe.StopCriterion.begin
-    passes: dict[probe.StopCriterion, int] = {}
+    begin = probe.HandoverCriterion.begin
+    passes: dict[probe.HandoverCriterion, int] = {}
 
-    def begun(self: probe.StopCriterion, functions: int) -> None:
+    def begun(self: probe.HandoverCriterion, functions: int) -> None:
         begin(self, functions)
         passes[self] = passes.get(self, -2) + 1
 
-    def look(self: probe.StopCriterion, at: int, held: FunctionHandle) -> probe.Look:
+    def look(
+        self: probe.HandoverCriterion, at: int, held: FunctionHandle
+    ) -> probe.Look:
         del held
         if passes[self] < 0:  # all passes on a function
             return probe.Look(1, is_small=at >= after)
         return probe.Look(int((passes[self], at) != leaving))
 
     with (
-        patch.multiple(probe.StopCriterion, begin=begun, look=look),
+        patch.multiple(probe.HandoverCriterion, begin=begun, look=look),
         patch.object(type(COST_MODEL), "of", return_value=None),
         patch.object(pass_by_pass, "renderer_is_overridden", return_value=False),
         patch.object(serial, "renderer_is_overridden", return_value=False),

@@ -10,6 +10,7 @@ from parpass.errors import DiagnosticError
 from parpass.instrument import PassInstrument
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, adapter_of
 from parpass.transform.plan.commands import (
+    Call,
     CallHook,
     Command,
     Render,
@@ -61,10 +62,8 @@ class Drive:
             return self._outcome(command.steps)
         if isinstance(command, RunModulePass):
             return self._outcome([command.pass_])
-        if isinstance(command, CallHook):
-            return command.call(command.mod)
-        assert isinstance(command, Render)
-        return command.render(command.mod, self.context)
+        assert isinstance(command, Call)
+        return command.call(command.mod)
 
     def _outcome(self, passes: Any) -> StageResult:
         self.made += 1
