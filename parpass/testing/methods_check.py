@@ -18,7 +18,6 @@ from parpass.transform.checked_adapter import (
     Rule,
     adapter_name,
     for_run,
-    instance_of,
     note_method,
     unchecked,
 )
@@ -26,8 +25,8 @@ from parpass.transform.function_copies import attaches_functions, own_module
 from parpass.transform.violations import collecting_violations
 
 
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+def _is_no_text(value: Any) -> bool:
+    return not isinstance(value, str | bytes)
 
 
 def _is_format(value: Any) -> bool:
@@ -35,14 +34,16 @@ def _is_format(value: Any) -> bool:
 
 
 _RULES = {
-    "restoring_pass": Rule("a pass or None", instance_of(Pass, type(None))),
-    "faults": Rule("a sequence of str", _is_sequence),
-    "difference": Rule("a str or None", instance_of(str, type(None))),
-    "program_slice": Rule("a ProgramSlice", instance_of(ProgramSlice)),
-    "programs": Rule("a ProgramFormat", _is_format),
-    "module_size": Rule("a tuple of int", instance_of(tuple)),
-    "astext": Rule("a str", instance_of(str)),
-    "reduction_patterns": Rule("a sequence of reduction patterns", _is_sequence),
+    "restoring_pass": Rule("a pass or None", Pass | None),
+    "faults": Rule("a sequence of str", Sequence, _is_no_text),
+    "difference": Rule("a str or None", str | None),
+    "program_slice": Rule("a ProgramSlice", ProgramSlice),
+    "programs": Rule("a ProgramFormat", object, _is_format),
+    "module_size": Rule("a tuple of int", tuple),
+    "astext": Rule("a str", str),
+    "reduction_patterns": Rule(
+        "a sequence of reduction patterns", Sequence, _is_no_text
+    ),
 }
 
 
@@ -166,7 +167,7 @@ def _checked_result(
         except Exception as error:
             note_method(error, adapter, method)
             raise
-    if rule.is_right(found):
+    if rule.allows(found):
         return found
     raise AdapterError(adapter_name(adapter), method, rule.expected, found)
 

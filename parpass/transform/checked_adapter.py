@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from parpass.errors import AdapterError, ParpassError
@@ -55,29 +56,23 @@ _known: dict[int, CheckedAdapter] = {}
 
 
 class Rule(NamedTuple):
-    """The rule of a method.
+    """The rule of a method: what it may return.
 
     Attributes:
-        expected: A description of its results, for messages.
-        is_right: Whether a value is one of them.
+        expected: A description, for messages.
+        kinds: The classes of values.
+        is_right: Whether a value of these is one; None if all are.
         advice: What to do about one that is not.
     """
 
     expected: str
-    is_right: Callable[[Any], bool]
+    kinds: type | UnionType
+    is_right: Callable[[Any], bool] | None = None
     advice: str = ""
 
-
-def instance_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds)
-
-
-def _is_bool(value: Any) -> bool:
-    return value is True or value is False
-
-
-def _is_bytes(value: Any) -> bool:
-    return type(value) is bytes
+    def allows(self, value: Any) -> bool:
+        is_right = self.is_right
+        return isinstance(value, self.kinds) and (is_right is None or is_right(value))
 
 
 def _is_size(value: Any) -> bool:
@@ -93,14 +88,14 @@ def _is_size(value: Any) -> bool:
 FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
 
-_FUNCTIONS = Rule("a mapping of functions by name", instance_of(Mapping))
-_BOOL = Rule("True or False", _is_bool, "is a 'return' missing?")
-_KIND = Rule("a str or None", instance_of(str, type(None)))
-_BYTES = Rule("bytes", _is_bytes, "encode text with text.encode()")
-_CHUNK = Rule("a callable that returns bytes", instance_of(bytes, type(None)))
-_SIZE = Rule("an int of 0 or more", _is_size)
-_SIGNATURE = Rule("a comparable value", instance_of(object))
-_NOTHING = Rule("nothing", instance_of(object))
+_FUNCTIONS = Rule("a mapping of functions by name", Mapping)
+_BOOL = Rule("True or False", bool, advice="is a 'return' missing?")
+_KIND = Rule("a str or None", str | None)
+_BYTES = Rule("bytes", bytes, advice="encode text with text.encode()")
+_CHUNK = Rule("a callable that returns bytes", bytes | None)
+_SIZE = Rule("an int of 0 or more", object, _is_size)
+_SIGNATURE = Rule("a comparable value", object)
+_NOTHING = Rule("nothing", object)
 
 _OF_FUNCTIONS = ("kind_of", "is_skipped")  # which fail for what is no function
 
@@ -137,7 +132,8 @@ class CheckedAdapter:
             self.mutability = StatedMutability(given)
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        self._note_module(mod)
+        if self.members is not None:
+            self.members.note(mod)
         return self._result("functions", _FUNCTIONS, mod)
 
     def is_module(self, value: Any) -> bool:
@@ -236,19 +232,21 @@ class CheckedAdapter:
         if fault is not None:
             raise fault from error
 
-    def _result(self, method: str, rule: Rule, *args: Any) -> Any:
+    def _result(self, method: str, rule: Rule, value: Any) -> Any:
         """Return the result of a method, which may be called for each function."""
         try:
-            found = getattr(self.unchecked, method)(*args)
+            found = getattr(self.unchecked, method)(value)
         except Exception as error:
             if method in _OF_FUNCTIONS:
-                self.check_function(args[0], error)
+                self.check_function(value, error)
             note_method(error, self.unchecked, method)
             raise
-        return self.right(method, rule, found)
+        if isinstance(found, rule.kinds):  # all that these rules say
+            return found
+        raise self._error(method, rule.expected, found, rule.advice)
 
     def right(self, method: str, rule: Rule, found: Any) -> Any:
-        if rule.is_right(found):
+        if rule.allows(found):
             return found
         raise self._error(method, rule.expected, found, rule.advice)
 
@@ -305,7 +303,7 @@ class CheckedAdapter:
         except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
             result = error
         else:
-            if rule.is_right(result):
+            if rule.allows(result):
                 return result
         fault = function_fault(cast("ModuleAdapter", self), args[0])
         violation = fault or self._error(method, rule.expected, result)
