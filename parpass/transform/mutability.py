@@ -1,4 +1,4 @@
-"""What a run gives passes for functions that can be changed in place.
+"""Mutable functions in a run: the copies for passes, and the detection of changes.
 
 `adapter.mutability` is None in a run if functions are values, or boxes that passes
 consume. Otherwise it is what the adapter states (`StatedMutability`), or what is found
