@@ -25,7 +25,8 @@ from parpass.report.progress import (
     WorkerActivity,
 )
 from parpass.report.progress_text import ProgressLines
-from parpass.runner.ipc.messages import FunctionOutcome, JobResult
+from parpass.runner.ipc.function_outcome import FunctionOutcome
+from parpass.runner.ipc.messages import JobResult
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.runner.observers import Post, RunObserver
 from parpass.runner.stage.outcomes import StageOutcomes

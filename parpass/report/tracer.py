@@ -14,7 +14,8 @@ from itertools import groupby
 from parpass.report.figures import StageFigures
 from parpass.report.run_recorder import RunRecorder
 from parpass.report.timeline import Category, Slice, Timeline, Track
-from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimeline
+from parpass.runner.ipc.function_outcome import FunctionOutcome
+from parpass.runner.ipc.messages import JobResult, JobTimeline
 from parpass.runner.observers import Activity, SentStage, Span, WorkerEnd
 from parpass.runner.stage.call_recorder import (
     DECODING,

@@ -1,4 +1,4 @@
-"""What stages are expected to take in this process, by their passes and functions.
+"""The expected cost of a stage in this process, by its passes and functions.
 
 The cost model has what passes take for a node. The nodes of a stage are counted, or
 estimated by some of its functions.

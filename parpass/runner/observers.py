@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import msgspec
 
 if TYPE_CHECKING:
-    from parpass.runner.ipc.messages import FunctionOutcome, JobResult
+    from parpass.runner.ipc.function_outcome import FunctionOutcome
+    from parpass.runner.ipc.messages import JobResult
     from parpass.runner.ipc.status_board import StatusBoard
     from parpass.runner.stage.outcomes import StageOutcomes
     from parpass.transform import Pass

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from parpass.report.run_recorder import RunRecorder
-from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimes
+from parpass.runner.ipc.function_outcome import FunctionOutcome
+from parpass.runner.ipc.messages import JobResult, JobTimes
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.observers import (
     Activity,

@@ -117,7 +117,7 @@ def test_without_kept_signatures_a_callee_is_brought_as_far_to_tell_its_type():
         work = StageInterpreter(
             passes, context(**switches), adapter, mod, names, mod.__getitem__
         )
-        work.signature("f1", 1)
+        work.versions.signature("f1", 1)
         return Count.runs
 
     assert (runs(), runs(stable_signatures=False)) == (0, 1)

@@ -21,7 +21,7 @@ from parpass.runner.cache.function_cache import (
     CacheEntry,
     digest_of,
 )
-from parpass.runner.ipc.messages import Effects, ReadKind
+from parpass.runner.ipc.function_outcome import Effects, ReadKind
 from parpass.transform import LargeValue, StoreCodec
 from parpass.transform.capture.emission import (
     BufferedLogRecord,

@@ -31,7 +31,7 @@ import msgspec
 from parpass.errors import ArgumentError
 from parpass.fork_safety import forks_wait
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
-from parpass.runner.ipc.messages import Effects, Read
+from parpass.runner.ipc.function_outcome import Effects, Read
 from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.identity_memo import IdentityMemo
 

@@ -12,7 +12,7 @@ import msgspec
 from parpass.runner.cache.entry_codec import decode_entries
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest_of
 from parpass.runner.cache.run_cache import RunCache
-from parpass.runner.ipc.messages import Read, ReadKind
+from parpass.runner.ipc.function_outcome import Read, ReadKind
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.stage.content_bytes import content_bytes
 from parpass.transform import BlobSink, LargeValue

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from parpass.runner.cache.entry_codec import encode_entries
 from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
 from parpass.runner.cache.stage_keys import StageKeys
-from parpass.runner.ipc.messages import Recording
+from parpass.runner.ipc.function_outcome import Recording
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.observers import CacheFigures
 from parpass.runner.stage.content_bytes import store_codec_of

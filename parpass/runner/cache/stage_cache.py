@@ -22,7 +22,7 @@ from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.cache.stage_keys import StageKey, is_program_as_loaded
 from parpass.runner.cache.verification import mismatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     Effects,
     FunctionOutcome,

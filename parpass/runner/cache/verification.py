@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from parpass.runner.cache.function_cache import CacheEntry
-from parpass.runner.ipc.messages import Effects
+from parpass.runner.ipc.function_outcome import Effects
 from parpass.transform import Pass
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
 

@@ -13,7 +13,7 @@ from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import known_results, may_go_on_serially
 from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.ipc.messages import Recording, Verdicts
+from parpass.runner.ipc.function_outcome import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import PlacementPolicy, PlacementReason
@@ -57,7 +57,7 @@ async def run_until_handover(
         is best for the rest, the results that it takes.
     """
     outcomes = stage.outcomes
-    functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
+    functions = len(outcomes.missing())
     criterion = HandoverCriterion(functions, stage, state, policy)
     with criterion.deciding():
         known = await state.backend.call(run_functions, state, stage, criterion)
@@ -66,7 +66,8 @@ async def run_until_handover(
         return known
     if not criterion.has_started and not outcomes.missing():
         policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
-    _learn_costs(stage, before, criterion.nodes)
+    if not any(outcome.ended_early for outcome in outcomes.notable.values()):
+        COST_MODEL.update(stage.command.steps, outcomes.step_seconds, criterion.nodes)
     return criterion.reason
 
 
@@ -76,16 +77,6 @@ async def run_rest(
     """Run all passes on the functions without an outcome."""
     with timing(state.observers, Activity.HERE, reason):
         await state.backend.call(run_functions, state, stage)
-
-
-def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
-    """Add to the cost model what the passes took on so many nodes, since `before`."""
-    outcomes = stage.outcomes
-    if not any(outcome.ended_early for outcome in outcomes.notable.values()):
-        spent = zip(before, outcomes.step_seconds, strict=True)
-        COST_MODEL.update(
-            stage.command.steps, [after - first for first, after in spent], nodes
-        )
 
 
 @contextlib.contextmanager

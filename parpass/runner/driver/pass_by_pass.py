@@ -17,7 +17,7 @@ from parpass.diagnostic import renderer_is_overridden
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.probe import HandoverCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     NO_EFFECTS,
     Effects,

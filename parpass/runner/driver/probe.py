@@ -159,7 +159,7 @@ class HandoverCriterion:
 
     @property
     def reason(self) -> PlacementReason:
-        """Why functions ran here."""
+        """The reason why functions ran here."""
         is_start = self.has_started
         return PlacementReason.STARTING if is_start else PlacementReason.SMALL
 

@@ -75,10 +75,11 @@ class Session:
         with setting_limits(request.limits), collecting_violations() as violations:
             backend, current = new_backend(), PassContext.current()
             context = current if request.context is None else request.context
-            if isinstance(request.pipeline, str):  # what it names is loaded
-                loaded = await backend.call(_root, request)
-                request = request._replace(pipeline=loaded)
-            driver, commands = self._prepare(request, context, backend)
+            pipeline = request.pipeline
+            if isinstance(pipeline, str):  # what it names is loaded
+                pipeline = await backend.call(_parsed, pipeline, request.mod)
+            root = as_pass(pipeline)
+            driver, commands = self._prepare(root, request, context, backend)
             try:
                 if context is current:
                     made = await driver.run(commands)
@@ -90,7 +91,11 @@ class Session:
                 backend.restore_context()
 
     def _prepare(
-        self, request: RunRequest, context: PassContext, backend: AsyncBackend
+        self,
+        root: Pass,
+        request: RunRequest,
+        context: PassContext,
+        backend: AsyncBackend,
     ) -> tuple[ParallelDriver, Plan]:
         isolated = self._options.isolated or context.config.get(ISOLATED, False)
         executor = self._workers.executor(isolated=isolated)
@@ -100,7 +105,6 @@ class Session:
                 "this process may not start others, or this system does not support "
                 "them"
             )
-        root = _root(request)
         module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
@@ -174,13 +178,10 @@ def _observers(request: RunRequest, context: PassContext) -> RunObservers:
     return RunObservers([WorkerMemory(context.memory), *request.observers])
 
 
-def _root(request: RunRequest) -> Pass:
-    """Return the pipeline of a request as one pass; text is read for its module."""
-    pipeline = request.pipeline
-    if not isinstance(pipeline, str):
-        return as_pass(pipeline)
-    module, _ = lift_to_module(request.mod)
-    return as_pass(pipeline, adapter=find_adapter(module))
+def _parsed(text: str, mod: Any) -> Pass:
+    """Return the pipeline of a text, which is read for the module."""
+    module, _ = lift_to_module(mod)
+    return as_pass(text, adapter=find_adapter(module))
 
 
 async def _run_entered(

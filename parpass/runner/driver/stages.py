@@ -27,7 +27,7 @@ from parpass.runner.driver.local import run_rest, run_serially, run_until_handov
 from parpass.runner.driver.pass_by_pass import left_stage, run_serially_until_handover
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.messages import Verdict
+from parpass.runner.ipc.function_outcome import Verdict
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.observers import Activity, timing
 from parpass.runner.placement import (

@@ -236,7 +236,7 @@ class StageFunctions:
         return self._file.read(self._index[function]) if attached is None else attached
 
     def batch_member(self, function: int, at: int) -> int | None:
-        """Return the function at an index of the batch of another one.
+        """Return the function at an index of the batch of a function.
 
         None if it is not known, as of a batch that was sent for one function of it.
         """

@@ -15,7 +15,7 @@ from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder, decode
 from parpass.runner.ipc.blobs import CoordinatorBlobStore
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.shared_dir import Extent, KeptDirectories, SharedDirectory
 from parpass.transform import ModuleAdapter, Source
 from parpass.transform.adapter import keep_inline

@@ -25,7 +25,7 @@ from parpass.runner.executor import (
     NoWorkersError,
     was_killed,
 )
-from parpass.runner.ipc.messages import Cutoff
+from parpass.runner.ipc.function_outcome import Cutoff
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
 from parpass.runner.observers import WorkerEnd

@@ -20,7 +20,7 @@ import outcome
 import trio
 
 from parpass.runner.executor import NoWorkersError
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.pool.lifecycle import register_idle
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools

@@ -25,7 +25,7 @@ from parpass.errors import (
 )
 from parpass.limits import LIMITS, Limit
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.messages import ANY_FUNCTION, FunctionOutcome
+from parpass.runner.ipc.function_outcome import ANY_FUNCTION, FunctionOutcome
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.pickled_errors import attach_process_traceback
 from parpass.runner.ipc.status_board import Phase, Status, StatusBoard

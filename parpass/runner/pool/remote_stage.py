@@ -17,14 +17,8 @@ from parpass.runner.follow.payload import encode_payload
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunctions
-from parpass.runner.ipc.messages import (
-    FunctionOutcome,
-    Job,
-    JobResult,
-    JobTimes,
-    StageSpec,
-    with_versions,
-)
+from parpass.runner.ipc.function_outcome import FunctionOutcome, with_versions
+from parpass.runner.ipc.messages import Job, JobResult, JobTimes, StageSpec
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
     ModuleStore,

@@ -113,12 +113,6 @@ class Pool(Executor):
             self._start_seconds = seconds
             self._retire_outdated()
             self._spawn(self._workers)
-        # At exit no thread may be started any more, and jobs will need some soon.
-        if not threading.main_thread().is_alive():
-            try:
-                threading.Thread(target=int, daemon=True).start()
-            except RuntimeError as error:
-                raise _no_workers_error(error) from error
 
     def submit(
         self,

@@ -3,14 +3,7 @@
 It runs in a worker and, for small work, in the process of the caller. Each pass gets
 what a serial run gives it: the function after the earlier passes, and a module in which
 the other functions have been through the same passes. Versions of other functions are
-made on demand, and cached.
-
-Making a version is expensive, and passes mostly need the signature of a callee, which
-passes seldom change. So signatures are assumed to be those at the start of the stage,
-and the functions that relied on that are recorded (optimistic validation). If the
-signature of a function changes after all, its dependents run again, and from then on
-the function is unstable: its signature is computed
-(`outcomes.StageOutcomes.invalidate_dependents`).
+made on demand, and cached (`versions`).
 
 A pass may leave something with the module that it was given, such as an analysis, and
 then not read the module for the next function. What it leaves may be of the module, or
@@ -22,46 +15,34 @@ functions that get it inherit its dependencies.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
-from collections.abc import (
-    Callable,
-    Collection,
-    Generator,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from parpass.errors.core import add_note
-from parpass.program_modules import is_of_program
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     AbandonedError,
     Cutoff,
     Effects,
     FunctionOutcome,
     Read,
-    ReadKind,
     Recording,
     Verdicts,
-    listed_reads,
 )
-from parpass.runner.ipc.status_board import Phase, StatusSlot
+from parpass.runner.ipc.status_board import StatusSlot
 from parpass.runner.stage.content_bytes import content_bytes, store_codec_of
 from parpass.runner.stage.module_view import FunctionView, Reads
+from parpass.runner.stage.versions import FunctionVersions
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.adapter import keep_inline
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
     budgets_of,
     report_skipped,
-    uncounted,
 )
 from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
@@ -72,7 +53,6 @@ from parpass.transform.capture.recorder import (
     stop_recording,
 )
 from parpass.transform.config import OnFailure, optimizations_in
-from parpass.transform.mutability import is_value
 from parpass.transform.passes import restoring_after
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
@@ -117,6 +97,7 @@ class StageInterpreter:
     Attributes:
         cutoff: The end of the stage, as far as it is known.
         quarantined: The calls that are not made, since they killed a worker or hung.
+        versions: The versions of functions that passes read.
     """
 
     def __init__(
@@ -139,23 +120,23 @@ class StageInterpreter:
         self._load = load
         self._slot = slot
         self._budgets = budgets_of(steps, context.config)
-        self._index = {name: at for at, name in enumerate(names)}
-        kept = optimizations_in(context.config).stable_signatures
-        self._unstable = frozenset(unstable if kept else names)
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
-        self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
         self._codec = store_codec_of(adapter, module) if self._records_results else None
-        self._modules = set(sys.modules) if self._records_reads else set[str]()
-        self._running_on: str | None = None
-        # Of the function, or the version of another function, that is being made; with
-        # what passes read, which is inherited in the same way.
-        self._dependencies: set[int | Read] = set()
-        self._version_dependencies: dict[tuple[str, int], set[int | Read]] = {}
-        self._signatures: dict[str, Any] = {}
-        self._versions: dict[tuple[str, int], Any] = {}
         self._analyses = AnalysisManager(context, adapter)
+        kept = optimizations_in(context.config).stable_signatures
+        self.versions = FunctionVersions(
+            adapter,
+            names,
+            load,
+            self._run_without_effects,
+            slot,
+            self._analyses,
+            steps=len(steps),
+            unstable=unstable if kept else names,
+            records_reads=recording >= Recording.READS,
+        )
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, _View] = {}
@@ -164,15 +145,16 @@ class StageInterpreter:
             self._printed = [*self._whole_changes(is_restoring)]
 
     def close(self) -> None:
-        """Drop the modules that passes were given.
+        """Drop the modules that passes were given, and what else refers to this.
 
-        They refer to the interpreter, a cycle that reference counts do not free.
+        That is a cycle, which reference counts do not free.
         """
         self._views.clear()
+        self.versions.close()
         self._analyses.retain(())
 
     def steps_on(self, name: str) -> int:
-        return self.cutoff.steps_on(self._index[name])
+        return self.cutoff.steps_on(self.versions.index[name])
 
     def run(
         self,
@@ -193,7 +175,7 @@ class StageInterpreter:
             if self._context.change_watch is not None:
                 self._print_changes(cursors, self._context.change_watch)
         for cursor in cursors:
-            self._put_dependencies(cursor)
+            self.versions.put_dependencies(cursor.dependencies, cursor.outcome)
 
     def _whole_changes(self, is_restoring: bool) -> Iterator[tuple[int, ...]]:
         """Yield the steps whose changes are one: a pass, with the one that restores.
@@ -234,7 +216,7 @@ class StageInterpreter:
 
     def _step(self, cursor: FunctionCursor, at: int, emissions: EmissionBuffer) -> None:
         name, outcome = cursor.name, cursor.outcome
-        self._dependencies = cursor.dependencies
+        self.versions.dependencies = cursor.dependencies
         if not at:
             cursor.original = outcome.function = self._load(name)
         before, began = outcome.function, time.perf_counter()
@@ -295,26 +277,8 @@ class StageInterpreter:
             self._in_progress[name] = outcome.function
         if len(self._analyses) > len(self._in_progress) + _MOST_ANALYSED:
             views = [view for view, _ in self._views.values()]
-            others = [*self._versions.values(), *self._in_progress.values()]
+            others = [*self.versions.made.values(), *self._in_progress.values()]
             self._analyses.retain([*views, *others])
-
-    def _put_dependencies(self, cursor: FunctionCursor) -> None:
-        found, outcome = cursor.dependencies, cursor.outcome
-        if not self._records_reads:
-            outcome.dependencies = cast("set[int]", found)
-            return
-        outcome.dependencies = [one for one in found if isinstance(one, int)]
-        reads = [one for one in found if isinstance(one, tuple)]
-        self._note_imports()
-        imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
-        outcome.reads = (*listed_reads(reads), *imports)
-
-    def _note_imports(self) -> None:
-        """Note which modules of the program were loaded since the stage began."""
-        if len(sys.modules) != len(self._modules):
-            new = sys.modules.keys() - self._modules
-            self._modules |= new
-            _imported.update(name for name in new if is_of_program(name))
 
     def _digest(self, function: Any) -> str:
         """Return a short digest of a function; empty if it has none."""
@@ -336,7 +300,7 @@ class StageInterpreter:
         view = self._views.get(at)
         if view is None:
             reader = self._steps[at].info.name
-            functions = FunctionView(self, at, reader, self.adapter)
+            functions = FunctionView(self.versions, at, reader, self.adapter)
             module = read_only_view(self.adapter, self._module, functions)
             self._views[at] = view = module, functions
         return view
@@ -344,115 +308,16 @@ class StageInterpreter:
     def _keep_or_drop(self, at: int, reads: Reads) -> None:
         """Keep or drop the module of a step, with which it may have left something."""
         if reads.was_scanned:
-            reads.add_dependencies(self._dependencies)
+            reads.add_dependencies(self.versions.dependencies)
         else:
             self._views.pop(at, None)
 
-    def names(self) -> Mapping[str, int]:
-        return self._index
-
-    def note(self, kind: ReadKind, name: str = "") -> None:
-        """Note a read of a pass, if reads are recorded.
-
-        To look up the name of the function that it runs on is no read: InferType does.
-        """
-        if not self._records_reads:
-            return
-        is_own = kind is ReadKind.NAME and name == self._running_on
-        if not is_own or self._analyses.is_of_module:  # others get that, too
-            self._dependencies.add((kind, name))
-
-    def signature(self, name: str, at: int) -> Any | None:
-        if self._assumes_stable_signature(name, at):
-            if name not in self._signatures:
-                first = self.adapter.signature(self._load_on_demand(name, at))
-                self._signatures[name] = first
-            self.note(ReadKind.SIGNATURE, name)
-            if self._signatures[name] is not None:
-                self._dependencies.add(self._index[name])
-                return self._signatures[name]
-        return self.adapter.signature(self.version(name, at))
-
-    def _assumes_stable_signature(self, name: str, at: int) -> bool:
-        is_known = name not in self._index or (name, at) in self._versions
-        return not is_known and name not in self._unstable
-
-    def version(self, name: str, at: int) -> Any:
-        """Return a function at the start of step `at`; run earlier steps if needed.
-
-        Raises:
-            KeyError: There is no function of that name.
-        """
-        if name not in self._index:
-            self.note(ReadKind.NAME, name)
-            raise KeyError(name)
-        self.note(ReadKind.FUNCTION, name)
-        key, versions = (name, at), self._versions
-        if key not in versions:
-            self._make_version(name, at)
-        inherited = self._version_dependencies.get(key)
-        if inherited:
-            self._dependencies |= inherited
-        return versions[key]
-
-    def _make_version(self, name: str, at: int) -> None:
-        versions = self._versions
-        known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
-        if (name, known) not in versions:
-            versions[name, known] = self._load_on_demand(name, at)
-        for step in range(known, at):
-            with self._tracking_dependencies(name, step):
-                self._materialize_next(name, step)
-
-    def read_original(self, name: str) -> Any | None:
-        """Return a function at the start of the stage, if that was read and is a value.
-
-        None if no pass has read it, or if one that runs on it may change it in place.
-        """
-        known = self._versions.get((name, 0))
-        is_usable = known is not None and is_value(self.adapter, known)
-        return known if is_usable else None
-
-    def _materialize_next(self, name: str, step: int) -> None:
-        versions = self._versions
-        # Effects are discarded: the job of that function has them, too.
-        view = self._view(step)
+    def _run_without_effects(self, at: int, name: str, function: Any) -> Any:
+        """Run a step for another function; the job of this one has its effects, too."""
+        view = self._view(at)
         recorder = Recorder(view[0], None, self._analyses)
-        with self._on_demand(name, step), recording(recorder), capturing():
-            function = versions[name, step]
-            versions[name, step + 1] = self._apply(step, name, function, view)
-
-    @contextlib.contextmanager
-    def _tracking_dependencies(self, name: str, step: int) -> Generator[None]:
-        """Record the dependencies of a version; its readers inherit them."""
-        outer = self._dependencies
-        self._dependencies = set(self._version_dependencies.get((name, step), ()))
-        try:
-            yield
-            if self._dependencies:
-                self._version_dependencies[name, step + 1] = self._dependencies
-        finally:
-            outer |= self._dependencies
-            self._dependencies = outer
-
-    def _load_on_demand(self, name: str, at: int) -> Any:
-        with self._on_demand(name, at, Phase.UNPICKLE):
-            return self._load(name)
-
-    @contextlib.contextmanager
-    def _on_demand(
-        self, name: str, step: int, phase: Phase = Phase.PASS
-    ) -> Generator[None]:
-        """Record work on demand, and do not charge the current pass for the block."""
-        outer = None
-        if self._slot is not None:
-            outer = self._slot.enter(self._index[name], step, phase)
-        try:
-            with uncounted():
-                yield
-        finally:
-            if self._slot is not None and outer is not None:
-                self._slot.leave(outer)
+        with recording(recorder), capturing():
+            return self._apply(at, name, function, view)
 
     def _restart_clock(self) -> None:
         if self._slot is not None:
@@ -462,25 +327,25 @@ class StageInterpreter:
         step = self._steps[at]
         if not applies_to(step, function, self.adapter):
             return function
-        key = (name, at)
+        key, versions = (name, at), self.versions
         verdict = self.quarantined.get(key)
         if verdict is not None:
             if at:  # it is unknown what the call read before its worker ended
-                self._dependencies.add(ANY_FUNCTION)
+                versions.dependencies.add(ANY_FUNCTION)
             if isinstance(verdict, BaseException):
                 raise verdict
             report_skipped(step.info.name, name, verdict)
             return function
-        known = key in self._versions
+        known = key in versions.made
         transfers_ownership = self.adapter.consumes_functions and not self._is_wanted(
             at, name, function
         )
         if not transfers_ownership:
-            self._versions[key] = function  # the pass may read it from the module
+            versions.made[key] = function  # the pass may read it from the module
         module, functions = view
         if functions.reads.dependencies:
-            self._dependencies |= functions.reads.dependencies
-        outer, self._running_on = self._running_on, name
+            versions.dependencies |= functions.reads.dependencies
+        outer, versions.running_on = versions.running_on, name
         try:
             return transform_function(
                 step,
@@ -494,11 +359,11 @@ class StageInterpreter:
                 transfers_ownership=transfers_ownership,
             )
         finally:
-            self._running_on = outer
-            if self._dependencies:
+            versions.running_on = outer
+            if versions.dependencies:
                 self._keep_or_drop(at, functions.reads)
             if not (known or transfers_ownership):
-                del self._versions[key]
+                del versions.made[key]
 
     def _is_wanted(self, at: int, name: str, function: Any) -> bool:
         """Return whether another pass may read a function that a step consumes.
@@ -510,14 +375,4 @@ class StageInterpreter:
             return True
         if self._context.change_watch is not None:
             return True  # it is compared with the result
-        return self.is_cached(name, function)
-
-    def is_cached(self, name: str, function: Any) -> bool:
-        versions = self._versions
-        return any(
-            versions.get((name, at)) is function for at in range(len(self._steps) + 1)
-        )
-
-
-# The modules of the program that passes have loaded in this process, while they ran.
-_imported: set[str] = set()
+        return self.versions.is_cached(name, function)

@@ -5,32 +5,21 @@ A pass gets them as a read-only mapping, which records what the pass reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     READ_EVERYTHING,
     Read,
     ReadKind,
 )
+from parpass.runner.stage.versions import FunctionVersions
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.read_only_functions import RefusesWrites
 
 _SCAN_THRESHOLD = 16  # functions; a pass that reads more is taken to read all
 _MAX_DEPENDENCIES = 64  # that are listed; if there are more, it is `ANY_FUNCTION`
-
-
-class VersionProvider(Protocol):
-    """The part of `StageInterpreter` that makes versions of functions."""
-
-    def names(self) -> Mapping[str, int]: ...
-
-    def version(self, name: str, at: int) -> Any: ...
-
-    def signature(self, name: str, at: int) -> Any | None: ...
-
-    def note(self, kind: ReadKind, name: str = "") -> None: ...
 
 
 class Reads:
@@ -68,55 +57,55 @@ class FunctionView(RefusesWrites):
     `reader` is the name of its pass.
     """
 
-    __slots__ = ("_at", "_provider", "reads")
+    __slots__ = ("_at", "_versions", "reads")
 
-    _provider: VersionProvider
+    _versions: FunctionVersions
     _at: int
     reads: Reads
 
     def __init__(
         self,
-        provider: VersionProvider,
+        versions: FunctionVersions,
         at: int,
         reader: str,
         adapter: ModuleAdapter,
     ) -> None:
-        super().__init__(reader, adapter, _provider=provider, _at=at, reads=Reads())
+        super().__init__(reader, adapter, _versions=versions, _at=at, reads=Reads())
 
     def __getitem__(self, name: str) -> Any:
         reads = self.reads
         reads.names.add(name)
         reads.was_scanned = reads.was_scanned or len(reads.names) > _SCAN_THRESHOLD
-        return self._own(name, self._provider.version(name, self._at))
+        return self._own(name, self._versions.version(name, self._at))
 
     def signature(self, name: str) -> Any | None:
         """Return the signature of a function, mostly without making the function."""
-        return self._provider.signature(name, self._at)
+        return self._versions.signature(name, self._at)
 
     def note_name(self, name: str) -> None:
         """Note that the pass reads a reference to a function."""
-        self._provider.note(ReadKind.NAME, name)
+        self._versions.note(ReadKind.NAME, name)
 
     def note_names(self) -> None:
-        self._provider.note(ReadKind.NAMES)
+        self._versions.note(ReadKind.NAMES)
 
     def note_shell(self) -> None:
         """Note a read of the rest of the module, such as texts of sources.
 
         A module calls it.
         """
-        self._provider.note(ReadKind.SHELL)
+        self._versions.note(ReadKind.SHELL)
 
     def __iter__(self) -> Iterator[str]:
         self.reads.was_scanned = True
         self.note_names()
-        return iter(self._provider.names())
+        return iter(self._versions.index)
 
     def __len__(self) -> int:
         self.note_names()
-        return len(self._provider.names())
+        return len(self._versions.index)
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, str):
-            self._provider.note(ReadKind.NAME, name)
-        return name in self._provider.names()
+            self._versions.note(ReadKind.NAME, name)
+        return name in self._versions.index

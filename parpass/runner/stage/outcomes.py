@@ -25,7 +25,7 @@ from parpass.diagnostic import Diagnostic, extend_error
 from parpass.errors.core import add_note
 from parpass.errors.failures import attach_others
 from parpass.remark import Remark
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     NO_EFFECTS,
     Cutoff,

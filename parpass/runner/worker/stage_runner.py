@@ -27,16 +27,8 @@ from parpass.runner.ipc.batch import (
 )
 from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.function_file import StageFunctions
-from parpass.runner.ipc.messages import (
-    Findings,
-    FunctionOutcome,
-    Job,
-    JobResult,
-    JobTimeline,
-    StageSpec,
-    Verdicts,
-    with_versions,
-)
+from parpass.runner.ipc.function_outcome import FunctionOutcome, Verdicts, with_versions
+from parpass.runner.ipc.messages import Findings, Job, JobResult, JobTimeline, StageSpec
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
@@ -303,7 +295,7 @@ class StageRunner:
         name = self._spec.names[index]
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
-            known = self._work.read_original(name)
+            known = self._work.versions.read_original(name)
             self._loaded[name] = self._load(name) if known is None else known
         return FunctionCursor(name, index)
 
@@ -334,7 +326,7 @@ class StageRunner:
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
-            if not self._work.is_cached(name, one):
+            if not self._work.versions.is_cached(name, one):
                 self._adapter.discard(one)
 
     def _load(self, name: str) -> Any:
@@ -342,7 +334,7 @@ class StageRunner:
             # A pass that consumes its argument owns it: it is given to no other.
             boxes = self._adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        index = self._work.names()[name]
+        index = self._work.versions.index[name]
         self._functions.wait_for(index)
         try:
             encoded = self._functions.read(index)

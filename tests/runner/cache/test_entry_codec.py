@@ -12,7 +12,7 @@ from parpass.diagnostic import Diagnostic, Span
 from parpass.remark import Remark, RemarkKind
 from parpass.runner.cache.entry_codec import decode_entries, encode_entries
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest_of
-from parpass.runner.ipc.messages import Effects, ReadKind
+from parpass.runner.ipc.function_outcome import Effects, ReadKind
 from parpass.transform import BlobSink
 from parpass.transform.capture.emission import (
     BufferedLogRecord,

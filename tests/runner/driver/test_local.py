@@ -38,7 +38,7 @@ from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
 from parpass.runner.driver.probe import HandoverCriterion, Look
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.driver.task_backends import TaskBackend
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.observers import RunObservers
 from parpass.runner.placement import Placed, Placement, PlacementReason

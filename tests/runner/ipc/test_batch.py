@@ -20,7 +20,8 @@ from parpass.runner.ipc.batch import (
     decode,
 )
 from parpass.runner.ipc.blobs import CoordinatorBlobStore
-from parpass.runner.ipc.messages import Cutoff, Job
+from parpass.runner.ipc.function_outcome import Cutoff
+from parpass.runner.ipc.messages import Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.transform.checked_adapter import for_run
 from tests.support.relay.deep import DEPTH, calls, function_of

@@ -11,16 +11,18 @@ from parpass.errors import AdapterError
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunction, EncodedFunctions, FunctionBatch
-from parpass.runner.ipc.messages import (
+from parpass.runner.ipc.function_outcome import (
     Cutoff,
     Effects,
-    Findings,
     FunctionOutcome,
+    ReadKind,
+)
+from parpass.runner.ipc.messages import (
+    Findings,
     Job,
     JobResult,
     JobTimeline,
     JobTimes,
-    ReadKind,
     StageSpec,
 )
 from parpass.runner.ipc.shared_dir import Extent

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
 from parpass.transform import BlobSink, Source
 from parpass.transform.checked_adapter import for_run

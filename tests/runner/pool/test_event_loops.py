@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from parpass.runner import NoWorkersError
-from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.pool import event_loops
 from parpass.runner.pool.event_loops import Inbox, TrioCall
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass.runner.ipc.messages import Cutoff
+from parpass.runner.ipc.function_outcome import Cutoff
 from parpass.runner.pool.scheduler import Scheduler
 from parpass.runner.pool.scheduler_events import (
     CancelJob,

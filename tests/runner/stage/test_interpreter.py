@@ -8,7 +8,7 @@ import pytest
 
 from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import ReadOnlyModuleError
-from parpass.runner.ipc.messages import FunctionOutcome
+from parpass.runner.ipc.function_outcome import FunctionOutcome
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import StatusBoard, StatusSlot
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
@@ -49,7 +49,7 @@ def work_on(
 
 
 def outcome_of(work: StageInterpreter, name: str) -> FunctionOutcome:
-    cursor = FunctionCursor(name, work.names()[name])
+    cursor = FunctionCursor(name, work.versions.index[name])
     work.run([cursor])
     return cursor.outcome
 

@@ -3,7 +3,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
-from parpass.runner.ipc.messages import ANY_FUNCTION, Cutoff, Effects, FunctionOutcome
+from parpass.runner.ipc.function_outcome import (
+    ANY_FUNCTION,
+    Cutoff,
+    Effects,
+    FunctionOutcome,
+)
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from tests.support.toy.passes import Add, Keep

@@ -30,7 +30,8 @@ from parpass.runner.ipc.function_file import (
     index_file_name,
     spec_file_name,
 )
-from parpass.runner.ipc.messages import Cutoff, Job, JobResult, StageSpec
+from parpass.runner.ipc.function_outcome import Cutoff
+from parpass.runner.ipc.messages import Job, JobResult, StageSpec
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker

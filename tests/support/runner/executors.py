@@ -13,7 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
 from parpass.runner import Executor, JobCancelledError, JobLostError
-from parpass.runner.ipc.messages import AbandonedError, Job
+from parpass.runner.ipc.function_outcome import AbandonedError
+from parpass.runner.ipc.messages import Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.transform import FunctionPass, PassContext, PassInfo
