@@ -17,7 +17,6 @@ from parpass.ir.inference_cache import cached_inference
 from parpass.ir.module import IRModule
 from parpass.ir.module.reachability import extract_reachable
 from parpass.ir.node import count_nodes
-from parpass.ir.text.printer import module_text
 from parpass.ir.types import Type
 from parpass.ir.types.type_structure import digest, is_complete
 from parpass.transform import (
@@ -117,9 +116,8 @@ class IRModuleAdapter(ModuleAdapter):
 
     def function_text(self, name: str, function: BaseFunc, mod: IRModule) -> str:
         """Return the text of a function, without types and attributes of the module."""
-        return module_text(
-            {name: function}, (), None, show_meta_data=False, annotate=None
-        )
+        printer = dialect_of(function).printer(None)
+        return printer.function(name, function).rstrip("\n")
 
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, with both sides."""

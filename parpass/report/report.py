@@ -24,10 +24,11 @@ class Line(NamedTuple):
 class Sections(NamedTuple):
     """The content of a report, which text, tables and pages show."""
 
-    headline: str
-    times: Sequence[Line]
-    facts: Sequence[str]
-    advice: Sequence[str]
+    headline: str = ""
+    times: Sequence[Line] = ()
+    facts: Sequence[str] = ()
+    advice: Sequence[str] = ()
+    workers: Sequence[Line] = ()
 
     @property
     def closing(self) -> list[str]:
@@ -52,7 +53,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def sections(self) -> Sections:
         """Return all that is shown of the report."""
         facts = (self.counts, *self.stage_counts, *self.notes)
-        return Sections(self.headline, self.lines(), facts, self.advice)
+        workers = self._worker_lines() if self.in_workers else ()
+        return Sections(self.headline, self.lines(), facts, self.advice, workers)
 
     @property
     def headline(self) -> str:
@@ -106,16 +108,19 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         recording.report = self
         return recording.to_html(title)
 
+    def _worker_lines(self) -> list[Line]:
+        return [
+            Line("busy", self.busy, f"on {self.cores:.1f} cores"),
+            Line("starting", self.starting),
+            Line("waiting", self.waiting),
+            Line("idle at the end", self.idle_at_end),
+        ]
+
     def _worker_text(self) -> str:
         whole = self.workers * self.in_workers
-        parts = {
-            f"busy on {self.cores:.1f} cores": self.busy,
-            "starting": self.starting,
-            "waiting": self.waiting,
-            "idle at the end": self.idle_at_end,
-        }
         return ", ".join(
-            f"{ratio(part, whole, none=0.0):.0%} {name}" for name, part in parts.items()
+            f"{ratio(seconds, whole, none=0.0):.0%} {what} {remark}".rstrip()
+            for what, seconds, remark in self._worker_lines()
         )
 
     @property

@@ -22,7 +22,7 @@ from parpass.runner.stage.call_recorder import (
     ENCODING,
     LOADING,
     Call,
-    CallRecorder,
+    calls_until_now,
     decoded_calls,
 )
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -62,7 +62,7 @@ class Tracer(RunRecorder):
         self._timeline = timeline
         self._steps: Sequence[str] = ()  # of what runs here
         self._function_names: Sequence[str] = ()  # likewise
-        self._calls = CallRecorder()
+        self._calls: list[Call] = []
         self._function_began = 0.0
 
     def run_began(self, workers: int, post: object) -> None:
@@ -118,15 +118,15 @@ class Tracer(RunRecorder):
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
         if outcome is None:
-            self._calls.add(self._function_began, step, function)
+            now = time.perf_counter()
+            self._calls.append((self._function_began, now, step, function))
         else:
-            self._calls.add_steps(function, outcome.seconds, step)
+            self._calls += calls_until_now(function, outcome.seconds, step)
 
     def _add_calls(self) -> None:
         """Put on the timeline what passes did here since the last time."""
-        entries = decoded_calls(self._calls.encoded())
-        self._track.extend(_slices(entries, self._steps, self._function_names))
-        self._calls = CallRecorder()
+        self._track.extend(_slices(self._calls, self._steps, self._function_names))
+        self._calls.clear()
 
     def stage_sent(self, stage: SentStage) -> None:
         super().stage_sent(stage)

@@ -15,7 +15,7 @@ from parpass.errors import LawError
 from parpass.runner.check.codec_check import changed_in_place
 from parpass.testing.run_comparison import result_of, single_passes
 from parpass.transform import ModuleAdapter, Pass, PassContext, adapter_of, as_pass
-from parpass.transform.adapter import FoundMutability, keep_inline
+from parpass.transform.adapter import keep_inline
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
 from parpass.transform.checked_adapter import adapter_name, for_run
@@ -26,6 +26,7 @@ from parpass.transform.function_copies import (
     round_trip_all,
 )
 from parpass.transform.function_difference import is_surely_module
+from parpass.transform.mutability import FoundMutability
 from parpass.transform.object_walk import Part, parts_of, walk
 from parpass.transform.passes import FunctionPass, FunctionwisePass
 from parpass.transform.plan.invoke import applies_to, transform_function

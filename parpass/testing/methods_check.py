@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from parpass.errors import AdapterError
 from parpass.transform import (
@@ -15,6 +15,7 @@ from parpass.transform import (
 )
 from parpass.transform.checked_adapter import (
     FUNCTION,
+    Rule,
     adapter_name,
     for_run,
     note_method,
@@ -24,19 +25,8 @@ from parpass.transform.function_copies import attaches_functions, own_module
 from parpass.transform.violations import collecting_violations
 
 
-class _Rule(NamedTuple):
-    """The rule of a method: a description of its results, and a check."""
-
-    expected: str
-    is_right: Callable[[Any], bool]
-
-
-def _instance_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds)
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+def _is_no_text(value: Any) -> bool:
+    return not isinstance(value, str | bytes)
 
 
 def _is_format(value: Any) -> bool:
@@ -44,14 +34,16 @@ def _is_format(value: Any) -> bool:
 
 
 _RULES = {
-    "restoring_pass": _Rule("a pass or None", _instance_of(Pass, type(None))),
-    "faults": _Rule("a sequence of str", _is_sequence),
-    "difference": _Rule("a str or None", _instance_of(str, type(None))),
-    "program_slice": _Rule("a ProgramSlice", _instance_of(ProgramSlice)),
-    "programs": _Rule("a ProgramFormat", _is_format),
-    "module_size": _Rule("a tuple of int", _instance_of(tuple)),
-    "astext": _Rule("a str", _instance_of(str)),
-    "reduction_patterns": _Rule("a sequence of reduction patterns", _is_sequence),
+    "restoring_pass": Rule("a pass or None", Pass | None),
+    "faults": Rule("a sequence of str", Sequence, _is_no_text),
+    "difference": Rule("a str or None", str | None),
+    "program_slice": Rule("a ProgramSlice", ProgramSlice),
+    "programs": Rule("a ProgramFormat", object, _is_format),
+    "module_size": Rule("a tuple of int", tuple),
+    "astext": Rule("a str", str),
+    "reduction_patterns": Rule(
+        "a sequence of reduction patterns", Sequence, _is_no_text
+    ),
 }
 
 
@@ -175,7 +167,7 @@ def _checked_result(
         except Exception as error:
             note_method(error, adapter, method)
             raise
-    if rule.is_right(found):
+    if rule.allows(found):
         return found
     raise AdapterError(adapter_name(adapter), method, rule.expected, found)
 

@@ -1,11 +1,7 @@
 """Passes, pipelines, pass contexts and module adapters; TVM's `tvm.transform`."""
 
 from parpass.source import Source
-from parpass.transform.adapter import (
-    ModuleAdapter,
-    Mutability,
-    ProgramSlice,
-)
+from parpass.transform.adapter import ModuleAdapter, ProgramSlice
 from parpass.transform.adapter_registry import (
     adapter_of,
     register_adapter,
@@ -25,6 +21,7 @@ from parpass.transform.config import (
 )
 from parpass.transform.context import PassContext
 from parpass.transform.decorators import function_pass, module_pass
+from parpass.transform.mutability import Mutability
 from parpass.transform.pass_info import PassInfo
 from parpass.transform.pass_registry import (
     PrintIR,

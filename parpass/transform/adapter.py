@@ -14,23 +14,19 @@ else a run encodes and decodes.
 
 from __future__ import annotations
 
-import pickle
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
-from typing import Any, Protocol
+from typing import Any
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.source import Source
 from parpass.transform import by_value
 from parpass.transform.codecs import BlobSink, LargeValue, StoreCodec
-from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_difference import function_difference
-from parpass.transform.gc_pause import gc_paused
-from parpass.transform.identity_memo import IdentityMemo
+from parpass.transform.mutability import FoundMutability, Mutability
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
@@ -49,146 +45,6 @@ class ProgramSlice:
 
     text: str
     is_restored: bool = False
-
-
-class Mutability(Protocol):
-    """The handling of functions that can be changed in place.
-
-    A pass that changes its argument in place returns the same object, and so does a
-    pass that changes nothing. Comparing fingerprints before and after each pass tells
-    them apart. `to_change` decides whether passes may change functions in place.
-    """
-
-    def fingerprint(self, function: Any) -> Any:
-        """Return a value that compares unequal (`!=`) after the function has changed.
-
-        It should be cheap to compute: a change counter or a digest, for example.
-        """
-        ...
-
-    def to_change(self, function: Any) -> Any:
-        """Return the argument of a pass: a copy, which it may change and return.
-
-        If you return the function itself, a pass that changes it fails with an
-        `InputChangedError`.
-        """
-        ...
-
-
-class FoundMutability:
-    """The default mutability: each function is checked for parts that can be changed.
-
-    Such a function is copied by the codec, and compared by its encoded form. Passes
-    receive copies, so the functions of a run stay unchanged: each is checked and
-    encoded once.
-
-    Args:
-        encode: Encodes a function.
-        decode: Decodes a function as a member of a module.
-        is_pickled: Whether equal functions without sets have equal bytes.
-
-    Attributes:
-        seconds: The time of checking, copying and comparing so far.
-    """
-
-    def __init__(
-        self,
-        encode: Callable[[Any], bytes] = by_value.pickle_value,
-        decode: Callable[[bytes, Any], Any] = lambda encoded, _: by_value.unpickle(
-            encoded
-        ),
-        *,
-        is_pickled: bool = True,
-    ) -> None:
-        self._encode, self._decode = encode, decode
-        self._is_pickled = is_pickled
-        self._known = IdentityMemo[bytes]()  # of those that are not frozen
-        self._frozen = IdentityMemo[bool]()
-        self._expects_change = False  # as of the function before
-        self.seconds = 0.0
-
-    def is_frozen(self, function: Any) -> bool:
-        found = self._frozen.get(function)
-        if found is None:
-            found = self._known.get(function) is None and is_frozen(function)
-            if found:
-                self._frozen.put(function, found)
-        return found
-
-    def encoded(self, function: Any) -> bytes:
-        """Return the encoded form of a function of the run, which stays unchanged."""
-        encoded = self._known.get(function)
-        if encoded is None:
-            encoded = self._encode(function)
-            self._known.put(function, encoded)
-        return encoded
-
-    def fingerprint(self, function: Any) -> bytes:
-        return self._encode(function)
-
-    def to_change(self, function: Any, mod: Any = None) -> Any:
-        """Return a copy of a function as a member of `mod`.
-
-        It is the function itself if that is frozen, or cannot be copied; a run warns of
-        the latter when it begins.
-        """
-        began = time.perf_counter()
-        try:
-            if self.is_frozen(function):
-                return function
-            encoded = self.encoded(function)
-            with gc_paused:
-                return self._decode(encoded, mod)
-        except Exception:  # noqa: BLE001 -- of the codec
-            return function
-        finally:
-            self.seconds += time.perf_counter() - began
-
-    def to_keep(self, function: Any, mod: Any) -> Any:
-        """Return a copy that the run keeps unchanged."""
-        kept = self.to_change(function, mod)
-        if kept is not function:
-            self._known.put(kept, self.encoded(function))
-        return kept
-
-    def call(self, function: Any, mod: Any, body: Callable[[Any], Any]) -> Any:
-        """Call the body of a pass on a copy of a function.
-
-        Returns:
-            The result; `function` itself if the body returned the copy unchanged.
-        """
-        given = self.to_change(function, mod)
-        if given is function:
-            return body(given)
-        began = time.perf_counter()
-        encoded = self.encoded(function)
-        # Copies of sets may have another order, and then other bytes.
-        is_exact = self._is_pickled and not _has_sets(encoded)
-        is_exact = is_exact and not self._expects_change  # two copies would be dearer
-        before = encoded if is_exact else self._encode(given)
-        self.seconds += time.perf_counter() - began
-        result = body(given)
-        if result is not given:
-            return result
-        began = time.perf_counter()
-        try:
-            after = self._encode(given)
-            is_same = after == before
-            if not is_same and is_exact:
-                # A copy may share other strings, and then its bytes differ.
-                is_same = after == self._encode(self._decode(encoded, mod))
-            self._expects_change = not is_same
-            if is_same:
-                return function
-            self._known.put(given, after)
-            return given
-        finally:
-            self.seconds += time.perf_counter() - began
-
-
-def _has_sets(pickled: bytes) -> bool:
-    """Return whether a pickle may contain sets; text may look like one."""
-    return pickle.EMPTY_SET in pickled or pickle.FROZENSET in pickled
 
 
 class ModuleAdapter(ProgramFormat):
@@ -452,22 +308,6 @@ class ModuleAdapter(ProgramFormat):
     def decode_shell(self, encoded: bytes) -> Any:
         """Decode a module without functions from the result of `encode_shell`."""
         return by_value.unpickle(encoded)
-
-
-def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
-    """Return a copy of a function, as a member of `mod`, if passes may change it."""
-    mutability = adapter.mutability
-    if mutability is None:
-        return function
-    if isinstance(mutability, FoundMutability):
-        return mutability.to_change(function, mod)
-    return mutability.to_change(function)
-
-
-def copying_seconds(adapter: ModuleAdapter) -> float:
-    """Return the time that a run spent on copies by `FoundMutability`."""
-    mutability = adapter.mutability
-    return mutability.seconds if isinstance(mutability, FoundMutability) else 0.0
 
 
 def keep_inline(value: LargeValue) -> None:

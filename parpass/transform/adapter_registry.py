@@ -18,9 +18,9 @@ from parpass.errors.adapters import describe_value
 from parpass.errors.core import describe_kind, did_you_mean, quoted
 from parpass.replicated_tables import ReplicatedTable
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter_attributes import check_attributes
 from parpass.transform.checked_adapter import (
     adapter_name,
-    check_attributes,
     checked,
     for_run,
     unchecked,

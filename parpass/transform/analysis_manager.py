@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from parpass.errors import PreservedAnalysisError
-from parpass.transform.adapter import FoundMutability, ModuleAdapter
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.analysis import Analysis, mark_of
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.intercept import (
@@ -34,8 +34,16 @@ from parpass.transform.config import (
     optimizations_in,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.function_copies import is_value
+from parpass.transform.mutability import FoundMutability, StatedMutability, is_value
 from parpass.transform.passes import FunctionwisePass, Pass
+
+
+class _Kept(NamedTuple):
+    """The results of one unit, and what tells whether it was changed in place since."""
+
+    unit: Any
+    version: Any
+    results: dict[Analysis, Any]
 
 
 class AnalysisManager:
@@ -70,7 +78,7 @@ class AnalysisManager:
         self.checks_results = self.is_checking or config.get(CHECK_CONTRACT, False)
         self._given: list[tuple[Analysis, Any, Any, Any]] = []  # to the pass that runs
         self._keeps = optimizations_in(config).cached_analyses
-        self._results: dict[int, tuple[Any, dict[Analysis, Any]]] = {}
+        self._results: dict[int, _Kept] = {}  # by the `id` of a unit
         self._capture: contextlib.ExitStack | None = None
         self._shown: tuple[Any, Any] | None = None  # what showed warnings at first
         self._is_watched = bool(context.instruments)
@@ -89,16 +97,21 @@ class AnalysisManager:
         # A module that is not a function pass's to read may be changed in place.
         # So may a function, where that is found out.
         is_read_only = inside_function_pass() if is_of_module else self._stays(unit)
+        version = None if is_of_module else self._version(unit)
         known = self._results.get(id(unit))
-        if known is not None and is_read_only and of in known[1]:
-            return self._give(of, unit, known[1][of])
+        if known is not None and known.version != version:
+            del self._results[id(unit)]
+            known = None
+        if known is not None and is_read_only and of in known.results:
+            return self._give(of, unit, known.results[of])
         outer, self.is_of_module = self.is_of_module, is_of_module
         try:
             result, is_silent = _computed(of, unit, context)
         finally:
             self.is_of_module = outer
         if is_silent and self._keeps and is_capturing_warnings():
-            self._results.setdefault(id(unit), (unit, {}))[1][of] = result
+            kept = self._results.setdefault(id(unit), _Kept(unit, version, {}))
+            kept.results[of] = result
             return self._give(of, unit, result)
         return result
 
@@ -106,6 +119,12 @@ class AnalysisManager:
         mutability = self._adapter.mutability
         is_found = isinstance(mutability, FoundMutability)
         return not is_found or mutability.is_frozen(function)
+
+    def _version(self, function: Any) -> Any:
+        """Return what differs once a function has been changed in place, if known."""
+        mutability = self._adapter.mutability
+        is_stated = isinstance(mutability, StatedMutability)
+        return mutability.fingerprint(function) if is_stated else None
 
     def _give(self, of: Analysis, unit: Any, result: Any) -> Any:
         """Return a result that is kept; note it if passes are checked for changes."""
@@ -183,7 +202,7 @@ class AnalysisManager:
             return
         found = self._take(before)
         found.update(self._take(after))  # of an argument that was changed in place
-        self._put(after, found, pass_.preserves)
+        self._put(after, self._version(after), found, pass_.preserves)
 
     def after_module(self, pass_: Pass, before: Any, after: Any) -> None:
         """Keep after a module pass what it preserves, and what functions show is kept.
@@ -196,11 +215,12 @@ class AnalysisManager:
             return
         adapter, preserved = self._adapter, pass_.preserves
         old, new = adapter.functions(before), adapter.functions(after)
-        self._put(after, self._take(before), preserved)
+        self._put(after, None, self._take(before), preserved)
         for name, function in new.items():
             was = old.get(name, function)
             if was is not function or not is_value(adapter, function):
-                self._put(function, self._take(was), preserved)
+                version = self._version(function)
+                self._put(function, version, self._take(was), preserved)
         self.retain([after, *new.values()])
 
     def share(self, before: Any, after: Any) -> None:
@@ -210,7 +230,7 @@ class AnalysisManager:
         """
         known = self._results.get(id(before))
         if known is not None and not self._is_watched:
-            self._results[id(after)] = after, dict(known[1])
+            self._results[id(after)] = _Kept(after, None, dict(known.results))
 
     def forget(self, unit: Any) -> None:
         if self._results:
@@ -227,16 +247,20 @@ class AnalysisManager:
 
     def _take(self, unit: Any) -> dict[Analysis, Any]:
         known = self._results.pop(id(unit), None)
-        return {} if known is None else known[1]
+        return {} if known is None else known.results
 
     def _put(
-        self, unit: Any, found: dict[Analysis, Any], preserved: Iterable[Analysis]
+        self,
+        unit: Any,
+        version: Any,
+        found: dict[Analysis, Any],
+        preserved: Iterable[Analysis],
     ) -> None:
         if found and preserved:
             kept = set(preserved)
             left = {of: result for of, result in found.items() if of in kept}
             if left:
-                self._results[id(unit)] = unit, left
+                self._results[id(unit)] = _Kept(unit, version, left)
 
 
 class Inherited(tuple[Analysis, ...]):

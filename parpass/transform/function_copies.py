@@ -9,32 +9,22 @@ cost a look.
 
 from __future__ import annotations
 
+import copy
 import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from parpass.errors import AdapterError
 from parpass.errors.warning import AdapterWarning, warn
-from parpass.transform.adapter import (
-    FoundMutability,
-    ModuleAdapter,
-    named_trip,
-    own_copy,
-)
-from parpass.transform.checked_adapter import CheckedAdapter, adapter_name
+from parpass.transform.adapter import ModuleAdapter, named_trip
+from parpass.transform.checked_adapter import adapter_name, members_of, unchecked
 from parpass.transform.function_difference import is_surely_module
 from parpass.transform.gc_pause import in_gc_pauses
+from parpass.transform.mutability import FoundMutability, own_copy
 from parpass.transform.object_walk import walk
 
 _ItemT = TypeVar("_ItemT")
-
-
-def is_value(adapter: ModuleAdapter, function: Any) -> bool:
-    """Return whether a function is surely not changed in place."""
-    mutability = adapter.mutability
-    if isinstance(mutability, FoundMutability):
-        return mutability.is_frozen(function)
-    return mutability is None and not adapter.consumes_functions
 
 
 def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
@@ -138,14 +128,13 @@ def reached_function(
     With a codec of its own an adapter may leave that out, so what was decoded is looked
     at: whether it leads to another module than the one that it was decoded into.
     """
-    checked = cast("CheckedAdapter", adapter)
-    functions = adapter.functions(mod)
+    members, functions = members_of(adapter), adapter.functions(mod)
     names = {id(one): other for other, one in functions.items() if one is not function}
-    if checked.has_codec:
+    if members is None:
         function, names = own_copy(adapter, function, mod), {}
 
     def is_left_out(value: Any) -> bool:
-        return value is mod if checked.has_codec else checked.cuts(value)
+        return value is mod if members is None else members.knows(value)
 
     other = next((one for one in functions if one != name), name)
     for part in walk(function, _MOST_WALKED, lambda one: not is_left_out(one)):
@@ -165,7 +154,7 @@ def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
 
 def own_shell(adapter: ModuleAdapter, mod: Any) -> Any:
     """Return a copy of a module without functions; the module if there is no copy."""
-    cast("CheckedAdapter", adapter).check_new_module(mod)
+    _check_new_module(adapter, mod)
     try:
         return adapter.decode_shell(adapter.encode_shell(mod))
     except Exception:  # noqa: BLE001 -- who sends it to workers says more
@@ -216,11 +205,57 @@ def with_members(adapter: ModuleAdapter, mod: Any, changed: Mapping[str, Any]) -
     return assemble(adapter, mod, functions, mutability.to_keep)
 
 
-def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
-    return cast("CheckedAdapter", adapter).attaches_functions(mod)
-
-
 def cuts_modules(adapter: ModuleAdapter) -> bool:
     """Return whether functions of this run refer to their module."""
+    members = members_of(adapter)
     is_found = isinstance(adapter.mutability, FoundMutability)
-    return is_found and cast("CheckedAdapter", adapter).cuts_modules
+    return is_found and members is not None and members.cuts
+
+
+def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
+    """Return whether `with_functions` accesses the functions.
+
+    Then it may set what they know of their module.
+    """
+    try:
+        unchecked(adapter).with_functions(mod, {"kit": _Untouchable()})
+    except Exception:  # noqa: BLE001 -- whatever it did with what is none
+        return True
+    return False
+
+
+class _Untouchable:
+    """A value that stands for a function; any access to it raises."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
+
+
+def _check_new_module(adapter: ModuleAdapter, mod: Any) -> None:
+    """Check that `with_functions` leaves a module as it is.
+
+    It is tried on a copy: one that changes its argument would take the functions out of
+    the module that the user passed in.
+
+    Raises:
+        AdapterError: It returns its argument.
+    """
+    own = unchecked(adapter)
+    try:
+        given = copy.copy(mod)
+        made = own.with_functions(given, {})
+    except Exception:  # noqa: BLE001 -- the run comes to it, and says more
+        return
+    if made is given and given is not mod and own.functions(mod):
+        raise AdapterError(
+            adapter_name(adapter),
+            "with_functions",
+            "a new module, and an unchanged argument",
+            made,
+            "put the functions into a copy of the module",
+        )

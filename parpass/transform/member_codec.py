@@ -78,14 +78,8 @@ class MemberCodec:
         return self._modules.get(value) is not None
 
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
-        """Pickle a function without its module."""
-        del blob_sink
-        if not by_value.is_by_value(type(function)):
-            return self.encode_by_name(function)
-        # It loads cloudpickle, which takes longer than all other imports here.
-        from parpass.transform.code_pickler import dumps
-
-        return dumps(function, self._reducers())
+        """Pickle a function without its module, as a batch of one."""
+        return self.open_encoder(blob_sink)(function)
 
     def encode_by_name(self, function: Any) -> bytes:
         """Pickle a function whose class has a name in an imported module."""
@@ -134,8 +128,10 @@ class MemberCodec:
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
     ) -> Any:
-        del sources
-        return self._decoding_into(mod, lambda: by_value.unpickle(encoded))
+        if by_value.has_code(encoded):
+            return self.open_decoder(encoded, sources, mod)()
+        # Each copy for a pass comes here, and a decoder takes as long as its content.
+        return self._decoding_into(mod, lambda: pickle.loads(encoded))
 
     def _decoding_into(self, mod: Any, decode: Callable[[], Any]) -> Any:
         outer = _decoding.mod, _decoding.code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 
@@ -18,5 +18,5 @@ def matches_any_pass(patterns: Iterable[str], name: str) -> bool:
     return any(matches_pass(one, name) for one in patterns)
 
 
-def matches_any_function(patterns: Iterable[str], name: str) -> bool:
-    return any(fnmatchcase(name, one) for one in patterns)
+def matches_any_function(patterns: Collection[str], name: str) -> bool:
+    return "*" in patterns or any(fnmatchcase(name, one) for one in patterns)

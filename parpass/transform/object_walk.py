@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from parpass.transform.frozen_values import is_frozen
 
 # Code, which is referred to by its name.
-_OPAQUE = (
+OPAQUE = (
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
     *(types.MethodType, types.CodeType),
 )
@@ -38,7 +38,7 @@ def parts_of(owner: Part) -> Iterator[Part]:
     elif isinstance(value, list | tuple | set | frozenset):
         for at, item in enumerate(list(cast("Sequence[Any]", value))):
             yield Part(item, f"{path}[{at}]", holder)
-    elif isinstance(value, _OPAQUE):
+    elif isinstance(value, OPAQUE):
         return
     kind = type(owner.value).__name__
     for name, item in attributes_of(owner.value).items():

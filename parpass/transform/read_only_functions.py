@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from parpass.errors import ReadOnlyModuleError
-from parpass.transform.adapter import ModuleAdapter, own_copy
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.mutability import own_copy
 
 
 class RefusesWrites(Mapping[str, Any]):

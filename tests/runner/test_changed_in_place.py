@@ -118,9 +118,9 @@ def test_a_function_that_was_not_changed_counts_as_unchanged():
         return DropNops().transform_function(func, given, PassContext.current())
 
     for name, function in given.functions.items():
-        made = mutability.call(function, given, drop)
+        made = mutability.call("DropNops", name, function, given, drop)
         assert (made is function) is (name == "b")
-        assert mutability.call(made, given, drop) is made
+        assert mutability.call("DropNops", name, made, given, drop) is made
 
 
 def defined(text: str) -> list[Any]:

@@ -213,6 +213,30 @@ async def test_a_run_that_is_cancelled_leaves_the_callers_context_current():
     assert PassContext.current() is before
 
 
+class AsksLoop(PassInstrument):
+    """Calls a function on trio's event loop in its first and its last hook."""
+
+    def __init__(self) -> None:
+        self.loops: list[str] = []
+
+    def enter_pass_ctx(self) -> None:
+        self.loops.append(trio.from_thread.run_sync(sniffio.current_async_library))
+
+    exit_pass_ctx = enter_pass_ctx
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_hooks_reach_the_callers_event_loop_also_after_a_failure(fails: bool):
+    asks = AsksLoop()
+    context = PassContext(instruments=[asks])
+    failing = pytest.raises(ValueError, match="told to fail")
+    with failing if fails else contextlib.nullcontext():
+        await run_pipeline(
+            program(1), [Note("one", fails=fails)], context=context, workers=0
+        )
+    assert asks.loops == ["trio", "trio"]
+
+
 class WaitInBody(FunctionPass):
     """Waits in its body, in this process, until it is released."""
 

@@ -10,8 +10,8 @@ import pytest
 
 from parpass.errors import AdapterError
 from parpass.transform import ModuleAdapter
-from parpass.transform.adapter import FoundMutability
-from parpass.transform.checked_adapter import check_attributes
+from parpass.transform.adapter_attributes import check_attributes
+from parpass.transform.mutability import FoundMutability
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from tests.support.toy.analyses import (
 )
 from tests.support.toy.box_ir import box_program
 from tests.support.toy.ir import CheckedProgram, Fn, Program, program, values_of
+from tests.support.toy.kinds import OpenProgram
 from tests.support.toy.passes import Add, Keep
 from tests.support.toy.pipelines import see
 
@@ -131,6 +132,21 @@ def test_a_module_that_a_pass_changed_in_place_is_another():
 
     change(of(f=[1]))
     assert seen == [1, 7]
+
+
+def test_a_function_that_a_pass_changed_in_place_is_another():
+    seen: list[int] = []
+
+    @function_pass(opt_level=0)
+    def change(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        seen.append(ctx.get_analysis(odd, func))
+        object.__setattr__(func, "values", (*func.values, 5))
+        seen.append(ctx.get_analysis(odd, func))
+        return func
+
+    made = change(OpenProgram(of(f=[1]).functions))
+    assert values_of(made) == {"f": (1, 5)}
+    assert seen == [1, 2]
 
 
 def test_one_that_emits_something_does_so_each_time_it_is_asked_for(times: Times):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor
-from parpass.ir.node import children, post_order, reflection
+from parpass.ir.node import children, post_order, scopes_of
 from parpass.ir.op.op_table import Op
 from parpass.ir.text.literals import VarNames, attrs_text, items_text, name_text
 from parpass.ir.text.printer import Part, indent, render_parts
@@ -52,7 +52,7 @@ from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.leaf_parser import BARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from parpass.relay.analysis.scopes import Scope
 
@@ -178,7 +178,7 @@ class ExprPrinter:
         }
         order = [*below] or [root]
         self._scopes = ScopeTree(order)
-        self._in_place = _written_in_place(order, below.values())
+        self._in_place = {order[-1], *_used_once(self._scopes.opened, below.values())}
         self._lines: dict[Scope, list[Any]] = {}
         around = self._scopes.around
         for node in order:
@@ -383,24 +383,22 @@ class ExprPrinter:
         return isinstance(expr, (Clause, Pattern))  # written where they stand
 
 
-def _written_in_place(
-    order: Sequence[Node], used: Iterable[Iterable[Node]]
-) -> set[Node]:
+def _used_once(
+    opening: Iterable[Node], used: Iterable[Iterable[Node]]
+) -> Iterator[Node]:
     """Return what is used once and ends a block, or is the value of a `let`.
 
-    `used` are the children of each node.
+    `opening` are the nodes that open scopes, `used` the children of each node.
     """
     uses = dict[Node, int]()  # of what ends a block
-    for node in order:
-        reflected = reflection(type(node))
-        if reflected.scopes:
-            for end in reflected.inside(node):
-                uses[end] = 0
-            if isinstance(node, Let):
-                uses[node.value] = 0
+    for node in opening:
+        for end in scopes_of(node):
+            uses[end] = 0
+        if isinstance(node, Let):
+            uses[node.value] = 0
     if uses:
         for below in used:
             for child in below:
                 if child in uses:
                     uses[child] += 1
-    return {order[-1], *[end for end, count in uses.items() if count == 1]}
+    return (end for end, count in uses.items() if count == 1)

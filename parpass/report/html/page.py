@@ -25,11 +25,11 @@ from parpass.report.html.document import (
     Version,
 )
 from parpass.report.progress import INTERVAL_SECONDS, Progress, ProgressCallback
-from parpass.report.report import Line, RunReport, Sections
+from parpass.report.report import RunReport, Sections
 from parpass.report.timeline import Category, Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange, inflated
-from parpass.transform.capture.structural_diff import ComparedText
+from parpass.transform.capture.structural_diff import FunctionDiffs
 
 MAX_TEXT_BYTES = 100_000_000  # of all versions, deflated: to about a tenth
 # Slices of functions that a chart can have, and still follow the mouse.
@@ -91,6 +91,7 @@ class Recording(PassInstrument):
         self.left_out = 0
         self._versions: dict[str, _Kept] = {}
         self._bytes = 0
+        self._diffs = FunctionDiffs()
         self._module: tuple[Any, ModuleAdapter] | None = None
 
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
@@ -158,12 +159,12 @@ class Recording(PassInstrument):
         Of one that no pass changed it is the one that is in the module.
         """
         kept = self._versions.get(function, [])
-        before: ComparedText | None = None
+        before: str | None = None
         for after, deflated in kept:
             text = inflated(deflated) or ""
-            made = ComparedText(text)
-            yield Version(after, text, "" if before is None else before.diff_to(made))
-            before = made
+            diff = "" if before is None else self._diffs.diff(function, before, text)
+            yield Version(after, text, diff)
+            before = text
         if kept or self._module is None:
             return
         mod, adapter = self._module
@@ -207,7 +208,7 @@ def document_of(
     recording: Recording, title: str, progress: ProgressCallback | None = None
 ) -> Document:
     report = recording.report
-    shown = Sections("", (), (), ()) if report is None else report.sections()
+    shown = Sections() if report is None else report.sections()
     by_function = Counter(one.function for one in recording.remarks)
     by_pass = Counter(one.pass_name for one in recording.remarks)
     names = recording.functions()
@@ -221,7 +222,7 @@ def document_of(
         facts=[*shown.facts, *_left_out(recording)],
         advice=[str(one) for one in shown.advice],
         times=shown.times,
-        workers=[] if report is None else _worker_rows(report),
+        workers=shown.workers,
         passes=passes,
         functions=[
             FunctionRow(
@@ -278,18 +279,6 @@ def _left_out(recording: Recording) -> list[str]:
         return []
     count = count_text(recording.left_out, "version")
     return [f"{count} of functions left out: too much text"]
-
-
-def _worker_rows(report: RunReport) -> list[Line]:
-    if not report.in_workers:
-        return []
-    cores = f"on {report.cores:.1f} cores"
-    return [
-        Line("busy", report.busy, cores),
-        Line("starting", report.starting),
-        Line("waiting for functions", report.waiting),
-        Line("idle at the end of stages", report.idle_at_end),
-    ]
 
 
 def _pass_rows(recording: Recording, remarks: Counter[str]) -> list[PassRow]:

@@ -15,9 +15,9 @@ from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.observers import CacheFigures
 from parpass.runner.stage.content_bytes import store_codec_of
 from parpass.transform import ModuleAdapter, PassContext, StoreCodec
-from parpass.transform.adapter import FoundMutability
 from parpass.transform.checked_adapter import adapter_name, unchecked
 from parpass.transform.gc_pause import in_gc_pauses
+from parpass.transform.mutability import FoundMutability
 
 
 class RunCache:

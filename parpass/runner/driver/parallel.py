@@ -18,10 +18,10 @@ from parpass.runner.driver.stages import StageExecutor
 from parpass.runner.driver.state import RunState
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.observers import Activity, timing
-from parpass.transform.adapter import copying_seconds
 from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import CHECK_CONTRACT
+from parpass.transform.mutability import copying_seconds
 from parpass.transform.plan.commands import (
     Call,
     CallHook,

@@ -87,6 +87,11 @@ class TrioBackend(TaskBackend):
     ) -> ResultT:
         """Call in a thread, and wait for its end even if cancelled."""
         results: list[outcome.Outcome[ResultT]] = []
+        if cancel is None:
+            call = functools.partial(outcome.capture, self._bound(function, *args))
+            with trio.CancelScope(shield=True):
+                results.append(await trio.to_thread.run_sync(call))
+            return results.pop().unwrap()
         ended, post = trio.Event(), self.poster()
 
         def deliver(result: outcome.Outcome[ResultT]) -> None:
@@ -94,16 +99,13 @@ class TrioBackend(TaskBackend):
             post(ended.set)
 
         trio.lowlevel.start_thread_soon(self._bound(function, *args), deliver)
-        # What cannot be cancelled has a result also in a task that is.
-        with trio.CancelScope(shield=cancel is None):
-            try:
+        try:
+            await ended.wait()
+        except BaseException:
+            cancel()
+            with trio.CancelScope(shield=True):
                 await ended.wait()
-            except BaseException:
-                if cancel is not None:
-                    cancel()
-                with trio.CancelScope(shield=True):
-                    await ended.wait()
-                raise
+            raise
         return results.pop().unwrap()
 
     def poster(self) -> Callable[[Callable[[], object]], object]:

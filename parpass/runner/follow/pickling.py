@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, cast
@@ -19,6 +19,7 @@ import cloudpickle
 from parpass.runner.follow.propagation import reduce_contextvar
 from parpass.transform.code_names import closure_of, named_globals
 from parpass.transform.code_pickler import CodePickler
+from parpass.transform.object_walk import OPAQUE, Part, parts_of
 
 _PROTOCOL = 5  # of pickle
 _MAX_DEPTH = 8  # attributes of attributes; deeper paths are of no help
@@ -126,21 +127,12 @@ def _innermost_unpicklable(
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, part in cast("Mapping[Any, Any]", value).items():
-            yield f"[{key!r}]", part
-    elif isinstance(value, list | tuple | set | frozenset):
-        for at, part in enumerate(cast("Sequence[Any]", value)):
-            yield f"[{at}]", part
-    else:
-        yield from ((f".{name}", part) for name, part in _state(value).items())
-        yield from _variables(value)
-
-
-def _state(value: Any) -> dict[str, Any]:
-    fields: Sequence[str] = getattr(value, "__struct_fields__", ())
-    state = {name: getattr(value, name) for name in fields}
-    return state | dict(getattr(value, "__dict__", {}))
+    for part in parts_of(Part(value, "", "")):
+        yield part.path, part.value
+    if isinstance(value, OPAQUE):
+        own = dict(getattr(value, "__dict__", {}))
+        yield from ((f".{name}", part) for name, part in own.items())
+    yield from _variables(value)
 
 
 def _variables(value: Any) -> Iterator[tuple[str, Any]]:

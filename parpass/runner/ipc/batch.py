@@ -1,14 +1,13 @@
 """Functions as bytes, in batches whose common parts are encoded once.
 
-If the adapter is a `BatchCodec`, small functions that are encoded in succession share a
-batch. To decode one, all before it in the batch are decoded, so batches are small. A
-batch holds one function if the function is large, if the adapter is no `BatchCodec`, or
-if the function cannot be encoded along with others.
+Small functions that are encoded in succession share a batch, by the `BatchCodec` that
+the adapter is in its checked form. To decode one, all before it in the batch are
+decoded, so batches are small. A batch holds one function if the function is large, or
+if the codec does not encode it along with others.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -126,7 +125,7 @@ class FunctionEncoder:
     """Encodes functions, small ones in batches if they may be `together`.
 
     Args:
-        adapter: The adapter of the functions.
+        adapter: The adapter of the functions, in its checked form.
         put: Stores a large value and returns its extent; None if the function is to
             hold it.
         together: Whether functions may share a batch.
@@ -141,8 +140,7 @@ class FunctionEncoder:
     ) -> None:
         self._adapter = adapter
         self._put = put
-        has_batches = together and _is_batch_codec(type(adapter))
-        self._codec = cast("BatchCodec", adapter) if has_batches else None
+        self._codec = cast("BatchCodec", adapter) if together else None
         # Of the batch that is not complete; there is none without an encoder.
         self._encode: Callable[[Any], bytes | None] | None = None
         self._batch = FunctionBatch()
@@ -210,11 +208,6 @@ class FunctionEncoder:
             return len(extents) - 1
 
         return blob_sink
-
-
-@functools.cache  # the check takes as long as encoding a function
-def _is_batch_codec(kind: type) -> bool:
-    return issubclass(kind, BatchCodec)
 
 
 def decode(

@@ -18,10 +18,11 @@ from parpass.runner.ipc.blobs import CoordinatorBlobStore
 from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.shared_dir import Extent, KeptDirectories, SharedDirectory
 from parpass.transform import ModuleAdapter, Source
-from parpass.transform.adapter import FoundMutability, keep_inline, own_copy
+from parpass.transform.adapter import keep_inline
 from parpass.transform.config import Optimizations
 from parpass.transform.function_copies import assemble, cuts_modules, take_in
 from parpass.transform.gc_pause import gc_paused
+from parpass.transform.mutability import FoundMutability, own_copy
 
 
 class FunctionHandle:

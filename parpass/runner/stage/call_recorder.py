@@ -38,14 +38,22 @@ class CallRecorder:
 
     def add_steps(self, function: int, seconds: Sequence[float], first: int) -> None:
         """Record the passes from `first` on, which have just run on a function."""
-        began = time.perf_counter() - sum(seconds[first:])
-        for step in range(first, len(seconds)):
-            ended = began + seconds[step]
-            self._entries.extend((began, ended, step, function))
-            began = ended
+        for call in calls_until_now(function, seconds, first):
+            self._entries.extend(call)
 
     def encoded(self) -> bytes:
         return self._entries.tobytes()
+
+
+def calls_until_now(
+    function: int, seconds: Sequence[float], first: int
+) -> Iterator[Call]:
+    """Yield the calls of passes from `first` on, which have just run on a function."""
+    began = time.perf_counter() - sum(seconds[first:])
+    for step in range(first, len(seconds)):
+        ended = began + seconds[step]
+        yield began, ended, step, function
+        began = ended
 
 
 def decoded_calls(encoded: bytes) -> Iterator[Call]:

@@ -27,7 +27,7 @@ from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import uncounted
-from parpass.transform.function_copies import is_value
+from parpass.transform.mutability import is_value
 
 
 class FunctionVersions:

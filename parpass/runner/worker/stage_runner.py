@@ -39,10 +39,10 @@ from parpass.runner.stage.call_recorder import (
 )
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
-from parpass.transform.adapter import copying_seconds
 from parpass.transform.budget import enforcing_budgets, in_worker, setting_limits
 from parpass.transform.checked_adapter import overrides
 from parpass.transform.config import optimizations_in
+from parpass.transform.mutability import copying_seconds
 from parpass.transform.violations import collecting_violations
 
 if TYPE_CHECKING:

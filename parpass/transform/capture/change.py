@@ -260,9 +260,10 @@ def wants_function(wanted: tuple[Wanted, ...], function: str) -> bool:
 
 
 def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
-    return any(
-        matches_any_function(one, function) for one in _functions_of(wanted, pass_name)
-    )
+    for functions in _functions_of(wanted, pass_name):
+        if matches_any_function(functions, function):
+            return True
+    return False
 
 
 def _differ(before: Any, after: Any, adapter: _Adapter) -> bool:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 _Registry = dict[Any, Any]
 
@@ -32,17 +32,23 @@ def registry_of(module: str) -> _Registry:
     return vars(loaded).setdefault("__warningregistry__", {})
 
 
-def _registries() -> Iterator[_Registry]:
+def _registries() -> list[_Registry]:
+    found: list[_Registry] = [*_unloaded.values(), vars(warnings)["onceregistry"]]
     # A module that is loaded at the first use of an attribute stays as it is.
     content = ModuleType.__getattribute__
     modules: list[Any] = [*sys.modules.values()]  # of any kind
     for module in modules:
-        if issubclass(type(module), ModuleType):
-            found: Any = content(module, "__dict__").get("__warningregistry__")
-            if found and type(found) is dict:
-                yield found
-    yield from [*_unloaded.values()]
-    yield vars(warnings)["onceregistry"]
+        kind = cast("type[Any]", type(module))
+        if kind is ModuleType:  # nearly all
+            variables = module.__dict__
+        elif issubclass(kind, ModuleType):
+            variables = content(module, "__dict__")
+        else:
+            continue
+        registry: Any = variables.get("__warningregistry__")
+        if registry and type(registry) is dict:
+            found.append(cast("_Registry", registry))
+    return found
 
 
 class Shown:
@@ -77,7 +83,7 @@ class KeptRegistries:
                 continue  # it is outdated, and will be emptied
             kept: _Registry = {
                 key: value
-                for key, value in registry.copy().items()  # others may warn meanwhile
+                for key, value in registry.copy().items()  # other threads may warn
                 if type(key) is tuple and value
             }
             registry.update(dict.fromkeys(kept, shown))

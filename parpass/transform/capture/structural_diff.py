@@ -29,6 +29,9 @@ _DEFINED = re.compile(
     r"^\s*(?:let\s+)?([A-Za-z_]\w*\d)\s*(?::[^=\n]*)?=\s", re.MULTILINE
 )
 _NAME = "\0"  # stands for one in the shape of a line
+_OWN = "@\1$"  # stands for that of the function; no other begins behind a `$`
+# Diffs that are kept for functions like that one, and the characters of its two texts.
+_MAX_KNOWN, _MAX_KEY = 4096, 8192
 _NUMBERED = re.compile(r"(.*?)(_?\d*)([\]\"]?)", re.DOTALL)
 # Pairs of equal lines between two matches; beyond it frequent ones are not compared.
 _MAX_PAIRS = 50_000
@@ -78,20 +81,51 @@ def structural_diff(before: str, after: str, context: int = 3) -> str:
         Lines that begin with `@@`, `-`, `+` or a space. If no line changed, one that
         says what differs.
     """
-    return ComparedText(before).diff_to(ComparedText(after), context)
+    return _ComparedText(before).diff_to(_ComparedText(after), context)
 
 
-class ComparedText:
+class FunctionDiffs:
+    """Makes diffs of functions, and of those that differ only in their own names, once.
+
+    Generated programs have many such functions.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}  # by short texts
+        self._newer = _ComparedText("")  # of the last diff: the older one of the next
+
+    def diff(self, name: str, before: str, after: str) -> str:
+        """Return the changes of a function; see `structural_diff`."""
+        own = f"@{name}"
+        if len(before) + len(after) > _MAX_KEY or _OWN in before or _OWN in after:
+            return self._made(before, after)
+        key = before.replace(own, _OWN), after.replace(own, _OWN)
+        found = self._known.get(key)
+        if found is None:
+            found = self._made(*key)
+            if len(self._known) < _MAX_KNOWN:
+                self._known[key] = found
+        return found.replace(_OWN, own)
+
+    def _made(self, before: str, after: str) -> str:
+        older = self._newer
+        if older.text != before:
+            older = _ComparedText(before)
+        self._newer = _ComparedText(after)
+        return older.diff_to(self._newer)
+
+
+class _ComparedText:
     """A text that is compared with others, for which it is taken apart once."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._lines = _lines(text)
         self._sources, self._users = _hashes(self._lines)
 
-    def diff_to(self, newer: ComparedText, context: int = 3) -> str:
+    def diff_to(self, newer: _ComparedText, context: int = 3) -> str:
         """Return the changes to a newer text; see `structural_diff`."""
-        if self._text == newer._text:
+        if self.text == newer.text:
             return "  what the text does not show differs, such as large constants"
         old, name_of = self._lines, self._names_in(newer)
         names = [[name_of[name] for name in own] for own in newer._lines.names]
@@ -101,7 +135,7 @@ class ComparedText:
         hunks = "\n".join(_hunks(old, new, same, context))
         return hunks or "  names of values differ, or the layout, and nothing else"
 
-    def _alignment(self, newer: ComparedText) -> Pairs:
+    def _alignment(self, newer: _ComparedText) -> Pairs:
         """Return which lines are likely to be the same ones.
 
         Best are those that are computed from the same, for the same; then those of
@@ -121,7 +155,7 @@ class ComparedText:
                 pairs += zip(own, others, strict=True)
         return pairs
 
-    def _names_in(self, newer: ComparedText) -> dict[str, str]:
+    def _names_in(self, newer: _ComparedText) -> dict[str, str]:
         """Return what each name of the newer text becomes in the diff.
 
         It is the one that stands most often in its place in matching lines, so what

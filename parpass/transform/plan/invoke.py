@@ -26,9 +26,7 @@ from parpass.errors import (
 )
 from parpass.errors.tracebacks import calls_user_code
 from parpass.transform.adapter import (
-    FoundMutability,
     ModuleAdapter,
-    Mutability,
     round_trip,
     round_trip_changed,
 )
@@ -49,6 +47,7 @@ from parpass.transform.checked_adapter import function_fault
 from parpass.transform.config import CHECK_CONTRACT, IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.function_copies import own_module
+from parpass.transform.mutability import RunMutability
 from parpass.transform.passes import (
     FunctionPass,
     FunctionwisePass,
@@ -153,7 +152,7 @@ def _call_body(
     owned: Any,
 ) -> Any:
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
-    mutability = adapter.mutability
+    mutability = cast("RunMutability | None", adapter.mutability)
     if adapter.consumes_functions:
         token = _owned.set(owned)
         try:
@@ -162,34 +161,12 @@ def _call_body(
             _owned.reset(token)
     elif mutability is None:
         result = body(function, mod, context)
-    elif isinstance(mutability, FoundMutability):
-        result = mutability.call(function, mod, lambda one: body(one, mod, context))
     else:
-        about = mutability, pass_, name, function
-        result = _run_mutable(*about, lambda given: body(given, mod, context))
+        about = pass_.info.name, name, function, mod
+        result = mutability.call(*about, lambda given: body(given, mod, context))
     if result is not function and not adapter.is_function(result):
         raise _result_type_error(pass_, name, function, result)
     return result
-
-
-def _run_mutable(
-    mutability: Mutability,
-    pass_: Pass,
-    name: str,
-    function: Any,
-    body: Callable[[Any], Any],
-) -> Any:
-    """Return the result of a body on a function that it can change in place.
-
-    It is `function` itself if the body returned its argument unchanged.
-    """
-    given = mutability.to_change(function)
-    before = mutability.fingerprint(given)
-    result = body(given)
-    is_changed = mutability.fingerprint(given) != before
-    if is_changed and given is function:
-        raise _changed_error(pass_, name)
-    return function if result is given and not is_changed else result
 
 
 def _result_type_error(
@@ -198,15 +175,6 @@ def _result_type_error(
     return PassResultError(
         f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
         f"function '{name}', got {describe_result(pass_, result)}",
-        pass_name=pass_.info.name,
-        function=name,
-    )
-
-
-def _changed_error(pass_: Pass, name: str) -> InputChangedError:
-    return InputChangedError(
-        f"pass '{pass_.info.name}' changed function '{name}' in place, which functions "
-        "of this IR must not be; return a new function",
         pass_name=pass_.info.name,
         function=name,
     )

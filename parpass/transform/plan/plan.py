@@ -35,13 +35,14 @@ from typing import Any
 from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
-from parpass.transform.adapter import FoundMutability, ModuleAdapter
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.emission import BufferedRendering
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate, report
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
+from parpass.transform.mutability import FoundMutability
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.commands import (
     Command,

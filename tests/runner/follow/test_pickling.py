@@ -27,6 +27,13 @@ class Rewriter:
         self.lock = threading.Lock()
 
 
+class Slotted:
+    __slots__ = ("lock",)
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
 class RefusesPickling:
     def __reduce__(self) -> Any:
         raise RuntimeError("not me")
@@ -65,6 +72,7 @@ def test_what_can_be_pickled_has_no_reason():
     ("attribute", "path"),
     [
         (Rewriter(), "p.part.lock: TypeError: cannot pickle"),
+        (Slotted(), "p.part.lock: TypeError: cannot pickle"),
         ({"a": [1, threading.Lock()]}, "p.part['a'][1]: TypeError: cannot pickle"),
         ((Rewriter(),), "p.part[0].lock: TypeError: cannot pickle"),
         (RefusesPickling(), "p.part: RuntimeError: not me"),

@@ -26,7 +26,7 @@ from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.transform.checked_adapter import for_run
 from tests.support.relay.deep import DEPTH, calls, function_of
 from tests.support.runner.large import weighted
-from tests.support.toy.ir import Fn, RunAdapter, ToyAdapter
+from tests.support.toy.ir import Fn, OwnCodecAdapter, RunAdapter, ToyAdapter
 
 ADAPTER = RunAdapter()
 
@@ -97,7 +97,7 @@ def test_a_large_function_has_a_batch_of_its_own(
 def test_without_a_batch_codec_each_function_has_a_batch_of_its_own(
     pack: Pack, values: CoordinatorBlobStore
 ):
-    adapter = ToyAdapter()
+    adapter = for_run(OwnCodecAdapter())
     encoded = pack(numbered(3), adapter)
     assert [one.at for one in encoded] == [None] * 3
     assert [decode(one, adapter, values.source, None) for one in encoded] == numbered(3)

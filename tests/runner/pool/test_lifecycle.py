@@ -62,14 +62,14 @@ def test_no_thread_nor_descriptor_of_a_run_is_left_that_is_ended(then: str):
 
 
 KEPT = """
-import tempfile, time, warnings
+import gc, tempfile, time, warnings
 from parpass.runner import open_runner
 from parpass.runner.pool import event_loops, worker_process
 from tests.support.runner.pooled import pooled
 from tests.support.toy.ir import program, values_of
 from tests.support.toy.passes import Add
 
-event_loops.IDLE_SECONDS, worker_process._POLL_SECONDS = 1.0, 0.2
+event_loops.IDLE_SECONDS, worker_process._POLL_SECONDS = 2.0, 0.2
 mod = program(*range(300))
 
 def check(run, **how):
@@ -81,6 +81,8 @@ def check(run, **how):
 
 def check_closing(run, **how):
     assert check(run, **how) == []
+    gc.collect()
+    time.sleep(0.5)  # what the run itself has opened is closed
     os.closerange(3, 4096)
     files = [tempfile.TemporaryFile() for _ in range(REUSED)]
     for file in files:
@@ -88,7 +90,7 @@ def check_closing(run, **how):
         file.seek(0)
     [message] = check(run, **how)
     assert "the program has closed descriptors of its workers" in message
-    time.sleep(2.5)
+    time.sleep(3)
     # Nobody has closed them, read from them or written to them.
     assert [file.read() for file in files] == [b"mine"] * REUSED
 """

@@ -283,7 +283,7 @@ class WastefulAdapter(ToyAdapter):
 
 def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int:
     """Return how often the collector looks while so many functions are unpacked."""
-    store = ModuleStore(adapter)
+    store = ModuleStore(for_run(adapter))
     mod = program(*range(functions))
     stage = pooled_stage(store, [Add(1)], mod)
     encoder = store.encoder()

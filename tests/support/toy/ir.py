@@ -142,6 +142,13 @@ class CheckedAdapter(ToyAdapter):
         return Check()
 
 
+class OwnCodecAdapter(ToyAdapter):
+    """Has a codec of its own, which encodes each function alone."""
+
+    def encode_function(self, function: Fn, blob_sink: BlobSink) -> bytes:
+        return super().encode_function(function, blob_sink)
+
+
 class RunAdapter(ToyAdapter):
     """Handles programs whose functions are encoded in runs."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass.transform.capture.structural_diff import structural_diff
+from parpass.transform.capture.structural_diff import FunctionDiffs, structural_diff
 
 BEFORE = """\
 def @main(%x) {
@@ -177,3 +177,24 @@ def test_a_whole_diff_has_both_texts(one: Program, other: Program):
     assert "\n".join(line[1:] for line in lines if line[0] != "+") == before
     new = "\n".join(line[1:] for line in lines if line[0] != "-")
     assert renumbered(new) == renumbered(after)
+
+
+# Some are the beginning of others, or like words that may be names of values.
+FUNCTIONS = st.permutations(["f", "f1", "f10", "g2", "x", "a.b1"])
+OTHERS = st.lists(st.sampled_from(["@f10", "@f", "f1", "%f", "x", "\1", "@\1$"]))
+
+
+@given(PROGRAMS, PROGRAMS, FUNCTIONS, OTHERS)
+def test_a_diff_that_is_made_for_functions_alike_is_that_of_their_texts(
+    one: Program, other: Program, functions: Sequence[str], others: Sequence[str]
+):
+    diffs = FunctionDiffs()
+    for names in (NUMBERED, [f"x{at}" for at in range(12)]):
+        for function in functions:
+            before, after = (
+                f"def @{function}() {{\n{text_of(program, names)}\n"
+                f"call @{function}({', '.join(others)})\n}}"
+                for program in (one, other)
+            )
+            diff = diffs.diff(function, before, after)
+            assert diff == structural_diff(before, after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from parpass.fork_safety import cached_property
 from parpass.ir.op.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.transform.fusion.fusion_groups import (
@@ -67,7 +68,11 @@ class _Reasons:
     ) -> None:
         self._graph, self._groups = graph, groups
         self._opt_level, self._max_depth = opt_level, max_depth
-        self._dominators = PostDominators(graph.users, graph.is_external)
+
+    @cached_property
+    def _dominators(self) -> PostDominators:
+        """The post-dominators, which a function with one group is not asked for."""
+        return PostDominators(self._graph.users, self._graph.is_external)
 
     def is_result(self, at: int) -> bool:
         """Return whether nothing comes after a node, but for a tuple of results."""
