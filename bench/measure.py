@@ -11,6 +11,7 @@ import importlib
 import logging
 import os
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,13 @@ def children_seconds() -> float:
     """Return the processor time of all child processes that have ended."""
     used = os.times()
     return used.children_user + used.children_system
+
+
+def processor_seconds(command: Sequence[str]) -> float:
+    """Run a command, and return the processor time of all of its processes."""
+    before = children_seconds()
+    subprocess.run(command, check=True)
+    return children_seconds() - before
 
 
 def import_distributed() -> Any:

@@ -231,3 +231,24 @@ def light_pass() -> list[Pass]:
 def no_pass() -> list[Pass]:
     """Return one pass that does nothing."""
     return [Nothing()]
+
+
+def tiny_program(count: int, *, alike: bool = True) -> str:
+    """Return the text of a program of functions of three operators.
+
+    Args:
+        count: How many functions.
+        alike: Whether they differ in their names alone; else in operators and shapes.
+    """
+    return "".join(_tiny_function(at, 0 if alike else at) for at in range(count))
+
+
+def _tiny_function(at: int, seed: int) -> str:
+    unary = ("nn.relu", *UNARY)[seed % 7]
+    outer, inner = BINARY[seed % 4], BINARY[(seed // 4 + 2) % 4]
+    return f"""def @f{at}(%x: Tensor[(8, {8 + seed % 500}), float32]) {{
+  %0 = {unary}(%x);
+  {outer}(%0, {inner}(%x, %x))
+}}
+
+"""

@@ -47,6 +47,7 @@ _FILES = {
     "incremental": ("incremental",),
     "rebuild": ("rebuild",),
     "page": ("page",),
+    "reporting": ("report",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text", "xdsl_command"),
     "codemods": ("codemods", "codemods_again"),
     "alternatives": ("alternatives",),

@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
-from bench.measure import Setting, children_seconds, clocked, interleaved, ratio
+from bench.measure import Setting, clocked, interleaved, processor_seconds, ratio
 from bench.table import Goal, Line, Row
-from bench.work import Work, generated_function, light_pass, no_pass
+from bench.work import Work, generated_function, light_pass, no_pass, tiny_program
 from parpass import IRModule, Sequential, open_runner
 from parpass.runner.cores import usable_cores
 
@@ -25,12 +25,6 @@ _FUNCTIONS = 10_000
 _NODES = 10
 _NOTHING, _FREE, _TAKEN = Goal(1.03), Goal(1.05), Goal(1.10)
 _PROCESSOR, _GAIN = Goal(1.1), 0.95
-_TINY = """def @f{}(%x: Tensor[(8, 8), float32]) {{
-  %0 = nn.relu(%x);
-  add(%0, multiply(%x, %x))
-}}
-
-"""
 _SPIN = "while True: pass"
 
 
@@ -82,15 +76,13 @@ def _command_lines(setting: Setting) -> Iterator[Line]:
     processor: dict[str, list[float]] = {"serial": [], "parallel": []}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "tiny.relay")
-        program.write_text("".join(map(_TINY.format, range(count))), encoding="utf-8")
+        program.write_text(tiny_program(count), encoding="utf-8")
         command = [sys.executable, "-m", "parpass", "opt", str(program), "-O2", "-q"]
         command += ["-o", os.devnull]
 
         def seconds_of(side: str, *options: str) -> Callable[[], float]:
             def run() -> None:
-                before = children_seconds()
-                subprocess.run([*command, *options], check=True)
-                processor[side].append(children_seconds() - before)
+                processor[side].append(processor_seconds([*command, *options]))
 
             return clocked(run)
 

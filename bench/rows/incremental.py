@@ -101,7 +101,7 @@ def _on_disk(setting: Setting, what: str, count: int, readers: int) -> Iterator[
         times = interleaved(sides, max(3, setting.fewer))
     for side, text, goal in (
         ("filling", "cache on disk: first run, with an empty folder", 1.3),
-        ("second process", "cache on disk: nothing edited, another process", 0.2),
+        ("second process", "cache on disk: nothing edited, another process", 0.06),
     ):
         yield Line(
             what,
