@@ -51,7 +51,6 @@ class ModuleDigests:
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._functions: dict[str, bytes | None] = {}
         self._reads: dict[Read, bytes] = {}
-        self._undigested: dict[str, int] = {}  # bytes of constants, see `_pays`
 
     # Functions.
 
@@ -70,7 +69,7 @@ class ModuleDigests:
         If it has none for its large constants, and that took longer than their digests,
         it has one from now on, or, if it may be another by now, in later runs.
         """
-        nbytes = self._undigested.get(name)
+        nbytes = self._run.undigested.get(name)
         if nbytes is not None and seconds * _BYTES_PER_SECOND >= nbytes:
             self._cache.slow.add(self._slow_key(name))
             if self._run.is_frozen:
@@ -90,6 +89,9 @@ class ModuleDigests:
                 content, self._encode_reference(self._base, name)
             )
         return self._functions[name]
+
+    def _is_slow(self, name: str) -> bool:
+        return self._slow_key(name) in self._cache.slow
 
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._stage_key, _encoded_name(name))
@@ -116,6 +118,8 @@ class ModuleDigests:
         return found
 
     def _computed(self, function: Any, name: str) -> bytes | None:
+        if name in self._run.undigested and not self._is_slow(name):
+            return None
         large_bytes = self._run.store.optimizations.large_value_bytes
         large: dict[int, LargeValue] = {}
         values: dict[bytes, int] = {}  # however many objects have one
@@ -142,9 +146,10 @@ class ModuleDigests:
         """Return whether digests of large constants pay, as far as is known."""
         memo = self._cache.digests
         nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
-        if nbytes <= _LARGE_BYTES or self._slow_key(name) in self._cache.slow:
+        if nbytes <= _LARGE_BYTES or self._is_slow(name):
+            self._run.undigested.pop(name, None)
             return True
-        self._undigested[name] = nbytes
+        self._run.undigested[name] = nbytes
         return False
 
     def _encoded(self, function: Any, take_out: BlobSink) -> bytes | None:

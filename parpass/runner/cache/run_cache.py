@@ -28,6 +28,9 @@ class RunCache:
         keys: Makes the keys of stages.
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
+        undigested: The functions of an earlier stage whose large constants were not
+            digested, as that would not pay, by name, with the bytes of these. To find
+            that out takes as long as a light pass, so a later stage does not ask again.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class RunCache:
         self.cache, self.adapter, self.store = cache, adapter, store
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
+        self.undigested: dict[str, int] = {}
         self.keys = StageKeys(adapter, context)
         cache.layers.renew_patience()
         self._unwritten = 0  # results that are in no store, as there is no codec
