@@ -79,7 +79,8 @@ def _data_fault(tensor: onnx.TensorProto) -> str:
     """Return what is wrong with the values of a tensor, as they are stored."""
     typed = [name for name in _FIELDS if len(getattr(tensor, name))]
     has_raw = tensor.HasField("raw_data")
-    if len(typed) + (has_raw and len(tensor.raw_data) > 0) > 1:
+    raw_bytes = len(tensor.raw_data)  # which copies them
+    if len(typed) + (raw_bytes > 0) > 1:
         fields = " and ".join([*typed, "raw_data"] if has_raw else typed)
         return f"has values in {fields}; expected them in one of these"
     try:
@@ -90,7 +91,7 @@ def _data_fault(tensor: onnx.TensorProto) -> str:
     given = sum(len(getattr(tensor, name)) for name in typed)
     if has_raw:
         count *= _BITS.get(dtype.name, 8 * dtype.itemsize)
-        count, given, unit = -(-count // 8), len(tensor.raw_data), "bytes of values"
+        count, given, unit = -(-count // 8), raw_bytes, "bytes of values"
     elif dtype.name in _BITS or dtype.kind == "c":
         given = count  # several to a number, or of two: the reader counts them
     if given != count and dtype.kind != "O":
