@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +26,14 @@ from parpass.errors import CacheMismatchWarning, SlowerRunWarning
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_equal
 from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    module_pass,
+)
 from tests.relay.kept_functions import PIPELINE, TEXT
 from tests.support.flipping import damages
 from tests.support.profiles import examples
@@ -159,6 +167,56 @@ def test_constants_are_told_by_their_values(cached: Runner):
         return IRModule({"main": relay.Function((x,), x + relay.const(large))})
 
     assert [recalled(cached, mod(at)) for at in (1.0, 2.0, 1.0)] == [0, 0, 1]
+
+
+class Busy(FunctionPass):
+    """Keeps a processor busy, and returns the function."""
+
+    pass_info = PassInfo(0, "Busy")
+    cacheable = True
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def transform_function(
+        self, func: Any, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        """Return the function."""
+        end = time.thread_time() + self.seconds
+        while time.thread_time() < end:
+            pass
+        return func
+
+
+def _recalled_of_two_runs(runner: Runner, pipeline: Pass) -> list[int]:
+    """Run passes on a function with 32 MB of weights, and again on an equal one."""
+    found: list[int] = []
+    for _ in range(2):
+        values = relay.const(np.arange(1 << 23, dtype="float32"))
+        x = relay.var("x", shape=(1 << 23,))
+        runner.run_sync(IRModule({"main": relay.Function((x,), x + values)}), pipeline)
+        assert runner.last_report is not None
+        assert runner.last_report.cache is not None
+        found.append(runner.last_report.cache.recalled)
+    return found
+
+
+@pytest.mark.slow
+def test_where_light_passes_run_weights_are_not_digested(cached: Runner):
+    assert _recalled_of_two_runs(cached, Busy(0.0)) == [0, 0]
+
+
+@pytest.mark.slow
+def test_where_heavy_passes_run_they_are_also_if_light_ones_ran_before(cached: Runner):
+    @module_pass(opt_level=0, name="Barrier")
+    def barrier(mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod
+
+    first, second = _recalled_of_two_runs(
+        cached, Sequential([Busy(0.0), barrier, Busy(0.4)])
+    )
+    assert first == 0
+    assert second >= 1
 
 
 SCRIPT = textwrap.dedent(
