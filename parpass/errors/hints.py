@@ -50,6 +50,7 @@ class Hint(enum.Enum):
         "pass shape= or dim= to from_onnx, or run the program by relay.create_executor"
     )
     INTERPRET = "run it by relay.create_executor"
+    WITH_REMARKS = "with a RemarksInstrument"
 
 
 # Text, a hint, or a hint with its subjects.

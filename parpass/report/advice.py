@@ -144,10 +144,11 @@ def _no_workers(report: RunFigures) -> Iterator[Recommendation]:
 def _largest_function(report: RunFigures) -> Iterator[Recommendation]:
     single = report.here.get(PlacementReason.ONE_FUNCTION.value, 0.0)
     several = max(2, report.workers) if report.workers != 1 else 1
-    text = (
+    text = HintedMessage(
         "the module has a single function, and parpass never splits a function: cut "
-        "it into several, for example by block. If the pipeline has a pass that does "
-        "so, its remarks say why it did not"
+        "it into several, for example by block. If a pass of the pipeline does so, it "
+        "says why it did not, ",
+        Hint.WITH_REMARKS,
     )
     yield single * (1 - 1 / several), text
     if report.in_workers and report.work:

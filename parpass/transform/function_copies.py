@@ -40,16 +40,14 @@ def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     assert isinstance(mutability, FoundMutability)
     began, faults = time.perf_counter(), dict[str, Exception]()
     functions = adapter.functions(mod)
-    is_same = True
-    for name, function in functions.items():
-        if not mutability.is_frozen(function):
-            is_same = False
-            try:
-                mutability.encoded(function)
-            except Exception as error:  # noqa: BLE001 -- of the codec
-                faults[name] = error
+    changeable = mutability.changeable(functions)
+    for name in changeable:
+        try:
+            mutability.encoded(functions[name])
+        except Exception as error:  # noqa: BLE001 -- of the codec
+            faults[name] = error
     mutability.seconds += time.perf_counter() - began
-    if is_same:
+    if not changeable:
         return mod
     if faults:
         warn_of_no_copies(adapter, faults)
@@ -74,7 +72,7 @@ def own_module(adapter: ModuleAdapter, mod: Any, *, for_pass: bool = False) -> A
         made = {name: mutability.to_change(one) for name, one in functions.items()}
         is_same = all(made[name] is one for name, one in functions.items())
         return mod if is_same else adapter.with_functions(mod, made)
-    if not for_pass and all(map(mutability.is_frozen, functions.values())):
+    if not for_pass and not mutability.changeable(functions):
         return mod
     copy_into = functools.partial(own_copy, adapter)
     return assemble(adapter, own_shell(adapter, mod), functions, copy_into)

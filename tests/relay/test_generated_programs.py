@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
 from parpass.ir.module import IRModule
@@ -78,7 +78,7 @@ def test_programs_of_every_kind_are_generated():
                 max_examples=2_000,
                 phases=[Phase.generate],
                 database=None,
-                suppress_health_check=list(HealthCheck),
+                deadline=None,
             ),
         )
     except NoSuchExample:

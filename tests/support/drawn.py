@@ -3,8 +3,8 @@
     @given(mod=MODULES | HIGHER_ORDER)
     def test_a_law(mod): ...
 
-By default a test takes its examples from sets that are drawn once in each process, and
-are the same everywhere; which of them it takes depends on its name. In a hunt, and in
+By default a test takes its examples from sets that are drawn once in each process;
+which of them it takes depends on its name. In a hunt, and in
 the long forms, each example is drawn anew.
 """
 
@@ -44,7 +44,7 @@ def shared(strategy: st.SearchStrategy[T]) -> st.SearchStrategy[T]:
 
 
 def _drawn(strategy: st.SearchStrategy[T]) -> list[T]:
-    """Return values of a strategy: as many as a set has, the same in each process."""
+    """Return values of a strategy: as many as a set has."""
     found: list[T] = []
 
     @settings(

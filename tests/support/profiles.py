@@ -1,7 +1,8 @@
 """How many examples property tests take, and which: Hypothesis's profiles.
 
-* `default`: the same examples in each run and on each machine, so that a first run is
-  no lottery.
+* `default`: drawn from what each test is, so that a first run is hardly a lottery. They
+  still differ with the version of Hypothesis, and with the modules that are loaded,
+  whose constants it uses: a test must not need one that is rare.
 * `long`: others in each run, and twice as many; of the long forms (`-m stress`).
 * `hunt`: others in each run, and ten times as many (`-m hunt`).
 

@@ -56,6 +56,7 @@ PHRASES: Mapping[Hint, str] = {
         "--input"
     ),
     Hint.INTERPRET: "run it by 'parpass run'",
+    Hint.WITH_REMARKS: "with --remarks=-",
 }
 
 

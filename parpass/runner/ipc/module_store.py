@@ -160,18 +160,20 @@ class ModuleStore:
         assert isinstance(mutability, FoundMutability)
         given = self.wrap(mod)
         encoder = FunctionEncoder(adapter, keep_inline)
-        handles: dict[str, FunctionHandle] = {}
+        handles = dict(given.handles)
+        read = {
+            name: one.function
+            for name, one in handles.items()
+            if one.function is not None
+        }
         with gc_paused:
-            for name, handle in given.handles.items():
-                handles[name] = handle
-                function = handle.function
-                if function is not None and mutability.is_frozen(function):
-                    continue
+            for name in mutability.changeable(read):
+                handle = handles[name]
                 try:
-                    encoded = handle.encoded or encoder.encode_alone(function)
-                    handles[name] = FunctionHandle(encoded=encoded)
+                    encoded = handle.encoded or encoder.encode_alone(handle.function)
                 except Exception:  # noqa: BLE001 -- the run has said so
                     continue
+                handles[name] = FunctionHandle(encoded=encoded)
         mutability.seconds += time.perf_counter() - began
         if all(handles[name] is one for name, one in given.handles.items()):
             return mod

@@ -40,7 +40,7 @@ from tests.support.onnx.models import graph_model
 
 PYTHON = re.compile(
     r"workers=|on_failure=|shape=|dim=|const=|open_runner|run_pipeline|opset=(?!\.)|isolated=|"
-    r"option parpass|create_executor"
+    r"option parpass|create_executor|RemarksInstrument"
 )
 # What only a program can do: bring an executor along, wait for a run.
 OF_PROGRAMS = re.compile(
@@ -227,6 +227,16 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
         ),
         "s: open_runner keeps them for several runs",
         "s: pass all inputs to one command",
+    ),
+    "single function": (
+        lambda: recommendation(
+            advice._largest_function,  # pyright: ignore[reportPrivateUsage]
+            here={PlacementReason.ONE_FUNCTION.value: 1.0},
+            workers=2,
+            in_workers=0.0,
+        ),
+        "it says why it did not, with a RemarksInstrument",
+        "it says why it did not, with --remarks=-",
     ),
     "no shape": (
         import_error,
