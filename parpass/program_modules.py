@@ -154,7 +154,7 @@ def _names_by_value(registered: set[str]) -> frozenset[str]:
         name
         for name, module in program_modules().items()
         # Without a spec it was made at run time, perhaps by an extension.
-        if module.__spec__ is not None and not is_found_by_name(name)
+        if getattr(module, "__spec__", None) and not is_found_by_name(name)
     )
     # Cloudpickle takes what is in a package for a part of it.
     within = tuple(f"{name}." for name in found)
