@@ -170,29 +170,29 @@ def _registered_by_program() -> set[str]:
     return listed() - _registrations.keys() if _registrations else listed()
 
 
-def registered_by_value() -> contextlib.AbstractContextManager[None]:
-    """Have cloudpickle pickle by value, meanwhile, what other processes cannot import.
+def registered_by_value() -> contextlib.AbstractContextManager[frozenset[str]]:
+    """Let cloudpickle pickle by value, meanwhile, what other processes cannot import.
 
-    Several threads may be in here, each for the modules that there are by then.
+    Several threads may be in here, each for the modules that there are by then. It
+    enters as the result of `modules_by_value`.
     """
-    modules = _find_by_value().others
-    return _register(modules) if modules else _UNCHANGED
-
-
-_UNCHANGED = contextlib.nullcontext()
+    found = _find_by_value()
+    return _register(found) if found.others else contextlib.nullcontext(found.modules)
 
 
 @contextlib.contextmanager
-def _register(modules: list[ModuleType]) -> Generator[None]:
+def _register(found: _ByValue) -> Generator[frozenset[str]]:
     # It takes longer than all other imports here.
     from cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
+    modules = found.others
     with forks_wait(), _lock:
         _registrations.update(one.__name__ for one in modules)
         for module in modules:
-            register_pickle_by_value(module)
+            with contextlib.suppress(ValueError):  # it is not loaded any more
+                register_pickle_by_value(module)
     try:
-        yield
+        yield found.modules
     finally:
         with forks_wait(), _lock:
             _registrations.subtract(one.__name__ for one in modules)

@@ -1,8 +1,8 @@
 """Pickling of values together with the code that other processes cannot import.
 
 That is what `__main__` defines, of which workers have a different one, and modules that
-were loaded by their path (`program_modules.modules_by_value`). It is the one rule: who
-pickles asks here, or `code_pickler`, which follows it.
+were loaded by their path. `program_modules.modules_by_value` is the one rule, for all
+that is pickled: this module and `code_pickler` follow it.
 
 A value is pickled by name, which is fast, and its bytes are searched for the names of
 those modules: code may be anywhere in a value.

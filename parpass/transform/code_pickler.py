@@ -97,7 +97,12 @@ class CodePickler(cloudpickle.Pickler):
     Args:
         file: The file that it writes to.
         reducers: Reducers of classes, as in `copyreg`.
+
+    Attributes:
+        modules: The names of modules whose code goes by value, while it pickles.
     """
+
+    modules: frozenset[str]
 
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
         {
@@ -119,7 +124,7 @@ class CodePickler(cloudpickle.Pickler):
     def dump(self, obj: Any) -> None:
         """Write the pickle of an object, with a mark that it may have code by value."""
         self._file.write(CODE_MARK)
-        with registered_by_value():
+        with registered_by_value() as self.modules:
             super().dump(obj)
 
     def reducer_override(self, obj: Any) -> Any:

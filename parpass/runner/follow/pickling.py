@@ -41,7 +41,9 @@ class Pickler(CodePickler):
         # Not `isinstance`, as an object may claim to be of another class.
         kind = cast("type[Any]", type(obj))
         if issubclass(kind, (type, FunctionType)):
-            return obj.__qualname__ if _has_name(obj) else super().reducer_override(obj)
+            if _has_name(obj, self.modules):
+                return obj.__qualname__
+            return super().reducer_override(obj)
         for table in self.dispatch_table.maps:
             if kind in table:
                 return NotImplemented
@@ -54,13 +56,13 @@ class Pickler(CodePickler):
         return reduced
 
 
-def _has_name(one: Any) -> bool:
+def _has_name(one: Any, by_value: frozenset[str]) -> bool:
     """Return whether other processes surely find a class or function by its name.
 
     Cloudpickle's check takes ten times as long.
     """
     module = one.__module__
-    if is_by_value(module):
+    if is_by_value(module, by_value):
         return False
     names = getattr(sys.modules[module], "__dict__", {})
     return names.get(one.__qualname__) is one
