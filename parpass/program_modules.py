@@ -98,6 +98,7 @@ class _ByValue(NamedTuple):
         last: The last of them, after which the next one is added.
         registered: Those that the program has registered with cloudpickle.
         others: Those that it has not.
+        unchanged: Enters as the modules, where there are no others.
     """
 
     modules: frozenset[str]
@@ -106,9 +107,10 @@ class _ByValue(NamedTuple):
     last: Any
     path: list[str]
     registered: set[str]
+    unchanged: contextlib.AbstractContextManager[frozenset[str]]
 
 
-_found_by_value = _ByValue(frozenset(), [], 0, None, [], set())
+_found_by_value: _ByValue | None = None
 _registrations = Counter[str]()  # how many threads pickle a module with `registered`
 _lock = threading.RLock()
 
@@ -127,7 +129,8 @@ def _find_by_value() -> _ByValue:
         last = None
     registered = _registered_by_program()
     if (
-        len(modules) != known.loaded
+        known is None
+        or len(modules) != known.loaded
         or last is not known.last
         or sys.path != known.path
         or registered != known.registered
@@ -144,6 +147,7 @@ def _find_by_value() -> _ByValue:
                 if isinstance(one, ModuleType) and one.__name__ in found
             ],
             *now,
+            contextlib.nullcontext(found),
         )
     return known
 
@@ -177,7 +181,7 @@ def registered_by_value() -> contextlib.AbstractContextManager[frozenset[str]]:
     enters as the result of `modules_by_value`.
     """
     found = _find_by_value()
-    return _register(found) if found.others else contextlib.nullcontext(found.modules)
+    return _register(found) if found.others else found.unchanged
 
 
 @contextlib.contextmanager

@@ -108,10 +108,8 @@ class MemberCodec:
 
         def decode() -> Any:
             start = file.tell()
-            is_marked = has_code(file.read(len(CODE_MARK)))
-            file.seek(start)
             # A new one each time: functions do not share what is in them.
-            if not is_marked:
+            if not has_code(encoded[start : start + len(CODE_MARK)]):
                 return pickle.Unpickler(file).load()  # from a process of parpass
             return _BatchUnpickler(file, classes).load()
 
