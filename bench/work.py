@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from parpass import IRModule, relay
@@ -241,6 +244,14 @@ def tiny_program(count: int, *, alike: bool = True) -> str:
         alike: Whether they differ in their names alone; else in operators and shapes.
     """
     return "".join(_tiny_function(at, 0 if alike else at) for at in range(count))
+
+
+def tiny_command(folder: str, count: int, *, alike: bool = True) -> list[str]:
+    """Write a tiny program to a folder; return a command that optimizes it."""
+    program = Path(folder, "tiny.relay")
+    program.write_text(tiny_program(count, alike=alike), encoding="utf-8")
+    command = [sys.executable, "-m", "parpass", "opt", str(program), "-O2", "-q"]
+    return [*command, "-o", os.devnull]
 
 
 def _tiny_function(at: int, seed: int) -> str:

@@ -1,6 +1,8 @@
 """The loaded modules of the program, which are known by the place of their files.
 
-All others are of the standard library, of what is installed, or of parpass.
+All others are of the standard library, of what is installed, or of parpass. What a
+module of the program defines goes to other processes by name, or by value if they
+cannot import it: this is decided here, for all that is pickled.
 """
 
 from __future__ import annotations
@@ -10,9 +12,14 @@ import functools
 import os
 import site
 import sys
+import threading
+from collections import Counter
+from collections.abc import Generator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+
+from parpass.fork_safety import forks_wait
 
 
 def is_of_program(module: str | None) -> bool:
@@ -69,6 +76,141 @@ def parpass_folder() -> str:
     return os.path.join(sys.modules["parpass"].__path__[0], "")
 
 
+def is_by_value(module: str | None, modules: frozenset[str] | None = None) -> bool:
+    """Return whether what a module defines goes to other processes by value.
+
+    They cannot import the module by its name, or the program has registered it with
+    cloudpickle.
+
+    Args:
+        module: The name of the module.
+        modules: The result of `modules_by_value`, for several calls.
+    """
+    modules = modules_by_value() if modules is None else modules
+    return module in modules or module not in sys.modules
+
+
+class _ByValue(NamedTuple):
+    """The loaded modules that go by value, and what they were found from.
+
+    Attributes:
+        loaded: The number of all loaded modules.
+        last: The last of them, after which the next one is added.
+        registered: Those that the program has registered with cloudpickle.
+        others: Those that it has not.
+        unchanged: Enters as the modules, where there are no others.
+    """
+
+    modules: frozenset[str]
+    others: list[ModuleType]
+    loaded: int
+    last: Any
+    path: list[str]
+    registered: set[str]
+    unchanged: contextlib.AbstractContextManager[frozenset[str]]
+
+
+_found_by_value: _ByValue | None = None
+_registrations = Counter[str]()  # how many threads pickle a module with `registered`
+_lock = threading.RLock()
+
+
+def modules_by_value() -> frozenset[str]:
+    """Return the names of the loaded modules that go to other processes by value."""
+    return _find_by_value().modules
+
+
+def _find_by_value() -> _ByValue:
+    global _found_by_value
+    known, modules = _found_by_value, sys.modules
+    try:
+        last = modules.get(next(reversed(modules)))
+    except RuntimeError:  # another thread imports a module at this moment
+        last = None
+    registered = _registered_by_program()
+    if (
+        known is None
+        or len(modules) != known.loaded
+        or last is not known.last
+        or sys.path != known.path
+        or registered != known.registered
+    ):
+        now = len(modules), last, list(sys.path), registered
+        with forks_wait():
+            found = _names_by_value(registered)
+        others = map(modules.get, found - registered - {"__main__"})
+        known = _found_by_value = _ByValue(
+            found,
+            [
+                one
+                for one in others
+                if isinstance(one, ModuleType) and one.__name__ in found
+            ],
+            *now,
+            contextlib.nullcontext(found),
+        )
+    return known
+
+
+def _names_by_value(registered: set[str]) -> frozenset[str]:
+    found = {"__main__", *registered}
+    found.update(
+        name
+        for name, module in program_modules().items()
+        # Without a spec it was made at run time, perhaps by an extension.
+        if getattr(module, "__spec__", None) and not is_found_by_name(name)
+    )
+    # Cloudpickle takes what is in a package for a part of it.
+    within = tuple(f"{name}." for name in found)
+    found.update(name for name in tuple(sys.modules) if name.startswith(within))
+    return frozenset(found)
+
+
+def _registered_by_program() -> set[str]:
+    cloudpickle = sys.modules.get("cloudpickle")  # who has registered has imported it
+    listed = getattr(cloudpickle, "list_registry_pickle_by_value", None)
+    if listed is None:
+        return set()
+    return listed() - _registrations.keys() if _registrations else listed()
+
+
+def registered_by_value() -> contextlib.AbstractContextManager[frozenset[str]]:
+    """Let cloudpickle pickle by value, meanwhile, what other processes cannot import.
+
+    Several threads may be in here, each for the modules that there are by then. It
+    enters as the result of `modules_by_value`.
+    """
+    found = _find_by_value()
+    return _register(found) if found.others else found.unchanged
+
+
+@contextlib.contextmanager
+def _register(found: _ByValue) -> Generator[frozenset[str]]:
+    # It takes longer than all other imports here.
+    from cloudpickle import register_pickle_by_value, unregister_pickle_by_value
+
+    modules = found.others
+    with forks_wait(), _lock:
+        _registrations.update(one.__name__ for one in modules)
+        for module in modules:
+            with contextlib.suppress(ValueError):  # it is not loaded any more
+                register_pickle_by_value(module)
+    try:
+        yield found.modules
+    finally:
+        with forks_wait(), _lock:
+            _registrations.subtract(one.__name__ for one in modules)
+            for module in modules:
+                if _registrations[module.__name__] <= 0:
+                    with contextlib.suppress(ValueError):  # the program has
+                        unregister_pickle_by_value(module)
+                    del _registrations[module.__name__]
+
+
+class DelegatingFinder:
+    """A finder that asks the others, for what is imported in earnest."""
+
+
 # By name: the spec of a module, the search path, and whether it is found.
 _found: dict[str, tuple[ModuleSpec, list[str], bool]] = {}
 
@@ -76,7 +218,8 @@ _found: dict[str, tuple[ModuleSpec, list[str], bool]] = {}
 def is_found_by_name(name: str) -> bool:
     """Return whether a new process imports a loaded module by its name from its file.
 
-    Not the main script, a module that was loaded by its path, or was made at run time.
+    Not the main script, a module that was loaded by its path or with such a package, or
+    one that was made at run time.
     """
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None)
@@ -89,6 +232,9 @@ def is_found_by_name(name: str) -> bool:
 
 
 def _is_found(name: str, module: Any) -> bool:
+    package = name.rpartition(".")[0]
+    if package and not is_found_by_name(package):
+        return False
     path, found = getattr(module, "__file__", None), _find_anew(name)
     if found is None or path is None:  # without a file: a namespace, or built in
         return found is not None and found.origin == module.__spec__.origin
@@ -110,7 +256,8 @@ def _find_anew(name: str) -> ModuleSpec | None:
         path += getattr(sys.modules.get(parent), "__path__", ())
     # What a finder gives that looks among the loaded modules, as one of xDSL's does.
     loaded = getattr(sys.modules.get(name), "__spec__", None)
-    for finder in sys.meta_path:
+    finders = [one for one in sys.meta_path if not isinstance(one, DelegatingFinder)]
+    for finder in finders:
         try:
             found = finder.find_spec(name, path)
         except Exception:  # noqa: BLE001 -- a finder of the program may raise any

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from parpass.lazy_loader import load_module
-from parpass.program_modules import is_found_by_name
+from parpass.program_modules import is_by_value, is_found_by_name
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -325,9 +325,6 @@ def _importing() -> str | None:
 
 def importable(module: str | None) -> str | None:
     """Return a module's name if other processes import that module by it, else None."""
-    if module is None:
+    if module is None or is_by_value(module) or not is_found_by_name(module):
         return None
-    from cloudpickle import list_registry_pickle_by_value
-
-    is_by_value = module in list_registry_pickle_by_value()
-    return module if not is_by_value and is_found_by_name(module) else None
+    return module

@@ -13,11 +13,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 
 from bench.measure import Setting, clocked, interleaved, processor_seconds, ratio
 from bench.table import Goal, Line, Row
-from bench.work import Work, generated_function, light_pass, no_pass, tiny_program
+from bench.work import Work, generated_function, light_pass, no_pass, tiny_command
 from parpass import IRModule, Sequential, open_runner
 from parpass.runner.cores import usable_cores
 
@@ -75,10 +74,7 @@ def _command_lines(setting: Setting) -> Iterator[Line]:
     count = setting.scaled(_FUNCTIONS // 2, 50)
     processor: dict[str, list[float]] = {"serial": [], "parallel": []}
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder, "tiny.relay")
-        program.write_text(tiny_program(count), encoding="utf-8")
-        command = [sys.executable, "-m", "parpass", "opt", str(program), "-O2", "-q"]
-        command += ["-o", os.devnull]
+        command = tiny_command(folder, count)
 
         def seconds_of(side: str, *options: str) -> Callable[[], float]:
             def run() -> None:

@@ -5,8 +5,6 @@ The command is cold: it reads the program, runs the passes and writes the page.
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +12,7 @@ from pathlib import Path
 
 from bench.measure import Setting, interleaved, processor_seconds, ratio
 from bench.table import Goal, Line, Row
-from bench.work import tiny_program
+from bench.work import tiny_command
 
 _FUNCTIONS = 5_000
 _KINDS = {
@@ -27,10 +25,7 @@ def _report(setting: Setting) -> Iterator[Line]:
     count = setting.scaled(_FUNCTIONS, 50)
     for alike, kind in _KINDS.items():
         with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder, "tiny.relay")
-            program.write_text(tiny_program(count, alike=alike), encoding="utf-8")
-            plain = [sys.executable, "-m", "parpass", "opt", str(program), "-O2", "-q"]
-            plain += ["-o", os.devnull]
+            plain = tiny_command(folder, count, alike=alike)
             reported = [*plain, "--report", str(Path(folder, "page.html"))]
             sides = {
                 "plain": partial(processor_seconds, plain),

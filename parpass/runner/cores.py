@@ -10,7 +10,7 @@ from pathlib import Path
 
 from parpass.errors import Hint, HintedMessage, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.runner.ipc.file_lock import HAS_LOCKS
+from parpass.runner.open_files import HAS_LOCKS
 
 # The processor time that a container may use, and in which time: both in one file
 # (version 2 of cgroups), or each in its own (version 1).

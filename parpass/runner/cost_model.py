@@ -92,12 +92,6 @@ class CostModel:
                 self.update([step], [spent], size)
                 self._in_workers.add(_key(step))
 
-    def forget(self, steps: Iterable[Pass]) -> None:
-        """Forget what these steps cost."""
-        for step in steps:
-            self._known.pop(_key(step), None)
-            self._in_workers.discard(_key(step))
-
 
 class SpeedupModel(NamedTuple):
     """The seconds that work takes in a number of workers on a number of cores.

@@ -67,8 +67,11 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> bool | None:
         """Cancel a job: its future fails at once, and its worker is killed.
+
+        A job that has ended by then is left alone, with its worker. Return False in
+        this case: the worker is still watched.
 
         Args:
             answer: The future of the job.

@@ -23,7 +23,8 @@ from typing import Any
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.source import Source
-from parpass.transform import by_value
+from parpass.transform.by_value import pickle_value
+from parpass.transform.code_unpickler import unpickle
 from parpass.transform.codecs import BlobSink, LargeValue, StoreCodec
 from parpass.transform.function_difference import function_difference
 from parpass.transform.mutability import FoundMutability, Mutability
@@ -219,7 +220,7 @@ class ModuleAdapter(ProgramFormat):
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         """Encode a function; `blob_sink` may take large values out-of-band."""
         del blob_sink
-        return by_value.pickle_value(function)
+        return pickle_value(function)
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
@@ -229,7 +230,7 @@ class ModuleAdapter(ProgramFormat):
         `sources` are the sources of the out-of-band values, by index.
         """
         del sources, mod
-        return by_value.unpickle(encoded)
+        return unpickle(encoded)
 
     def encode_content(self, function: Any, mod: Any, blob_sink: BlobSink) -> bytes:
         """Encode everything in a function of `mod` that passes can see, for a cache.
@@ -242,7 +243,7 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_signature(self, signature: Any) -> bytes:
         """Encode a signature, for a cache; equal signatures must give equal bytes."""
-        return by_value.pickle_value(signature)
+        return pickle_value(signature)
 
     def encode_reference(self, mod: Any, name: str) -> bytes:
         """Encode the properties of a function that references show, for a cache.
@@ -303,11 +304,11 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_shell(self, mod: Any) -> bytes:
         """Encode a module without its functions."""
-        return by_value.pickle_value(self.with_functions(mod, {}))
+        return pickle_value(self.with_functions(mod, {}))
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Decode a module without functions from the result of `encode_shell`."""
-        return by_value.unpickle(encoded)
+        return unpickle(encoded)
 
 
 def keep_inline(value: LargeValue) -> None:

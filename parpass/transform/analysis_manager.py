@@ -34,7 +34,7 @@ from parpass.transform.config import (
     optimizations_in,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.mutability import FoundMutability, StatedMutability, is_value
+from parpass.transform.mutability import StatedMutability, is_value
 from parpass.transform.passes import FunctionwisePass, Pass
 
 
@@ -95,7 +95,7 @@ class AnalysisManager:
         if context is not self._context or not self._allow_capture():
             return of(unit, context)
         # A module that is not a function pass's to read may be changed in place.
-        # So may a function, where that is found out.
+        # So may a function, where that is found out; and a pass may empty a box.
         is_read_only = inside_function_pass() if is_of_module else self._stays(unit)
         version = None if is_of_module else self._version(unit)
         known = self._results.get(id(unit))
@@ -116,9 +116,9 @@ class AnalysisManager:
         return result
 
     def _stays(self, function: Any) -> bool:
-        mutability = self._adapter.mutability
-        is_found = isinstance(mutability, FoundMutability)
-        return not is_found or mutability.is_frozen(function)
+        """Return whether a function is as it was, or has another version."""
+        is_stated = isinstance(self._adapter.mutability, StatedMutability)
+        return is_stated or is_value(self._adapter, function)
 
     def _version(self, function: Any) -> Any:
         """Return what differs once a function has been changed in place, if known."""

@@ -28,10 +28,17 @@ from typing import Any, ForwardRef, NoReturn, cast
 
 import cloudpickle
 
+from parpass.program_modules import is_by_value, registered_by_value
 from parpass.transform.code_names import load_lazy_imports, named_submodules
+from parpass.transform.code_unpickler import (
+    CACHED,
+    CODE_MARK,
+    make_function,
+    number_of,
+    set_function_state,
+)
 
 _NONE: Mapping[type, Callable[[Any], Any]] = {}
-_CACHED = type(functools.cache(len))
 _reduce_by_cloudpickle = cloudpickle.Pickler.dispatch_table[CodeType]
 
 
@@ -71,17 +78,16 @@ def _reduce_cached(cached: Any) -> Any:
     The name is for other processes that can import it.
     """
     name, module = getattr(cached, "__qualname__", ""), cached.__module__
-    packages = [module[:at] for at, one in enumerate(module) if one == "."]
-    whole = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
-    if whole.isdisjoint((module, *packages)) and _named(module, name) is cached:
+    if not is_by_value(module) and _named(module, name) is cached:
         return name
-    return _rebuild_cached, (cached.__wrapped__, cached.cache_parameters())
+    args = cached.__wrapped__, cached.cache_parameters()
+    return make_function, (number_of(cached), _rebuild_cached, *args)
 
 
 def _named(module: str, name: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), sys.modules[module])
-    except (AttributeError, KeyError):  # it is defined in a function, say
+    except AttributeError:  # it is defined in a function, say
         return None
 
 
@@ -91,13 +97,18 @@ class CodePickler(cloudpickle.Pickler):
     Args:
         file: The file that it writes to.
         reducers: Reducers of classes, as in `copyreg`.
+
+    Attributes:
+        modules: The names of modules whose code goes by value, while it pickles.
     """
+
+    modules: frozenset[str]
 
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
         {
             CodeType: _reduce_code,
             ForwardRef: _reduce_forward_ref,
-            _CACHED: _reduce_cached,
+            CACHED: _reduce_cached,
         }
     )
 
@@ -108,6 +119,13 @@ class CodePickler(cloudpickle.Pickler):
             # Set before, as the pickler looks it up when it is initialized.
             self.dispatch_table = self.dispatch_table.new_child(dict(reducers))
         super().__init__(file, protocol=5)
+        self._file = file
+
+    def dump(self, obj: Any) -> None:
+        """Write the pickle of an object, with a mark that it may have code by value."""
+        self._file.write(CODE_MARK)
+        with registered_by_value() as self.modules:
+            super().dump(obj)
 
     def reducer_override(self, obj: Any) -> Any:
         """Return the reduce value of an object; a class with slots keeps them.
@@ -118,10 +136,11 @@ class CodePickler(cloudpickle.Pickler):
         made = self._reduced(obj)
         # Not `isinstance`, as an object may claim to be of another class.
         kind = cast("type[Any]", type(obj))
-        is_by_value = type(made) is tuple
-        if kind is FunctionType and is_by_value:
+        is_whole = type(made) is tuple
+        if kind is FunctionType and is_whole:
             again = load_lazy_imports(obj)
-            return _with_submodules(obj, self._reduced(obj) if again else made)
+            made = _with_submodules(obj, self._reduced(obj) if again else made)
+            return _with_number(obj, made)
         is_class = issubclass(kind, type)
         return _with_annotations(obj, _with_slots(obj, made)) if is_class else made
 
@@ -179,6 +198,12 @@ def _with_submodules(function: FunctionType, made: Any) -> Any:
         return made
     make, args, *rest = made
     return _rebuild_function, (modules, make, *args), *rest
+
+
+def _with_number(function: FunctionType, made: Any) -> Any:
+    make, args, state, items, pairs, put = made
+    args = (number_of(function), make, *args)
+    return make_function, args, (put, state), items, pairs, set_function_state
 
 
 def _fail(error: Exception, _format: int) -> NoReturn:

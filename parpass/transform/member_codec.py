@@ -17,8 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from parpass.program_modules import is_by_value, modules_by_value
 from parpass.source import Source
-from parpass.transform import by_value
+from parpass.transform.by_value import pickle_by_name
+from parpass.transform.code_unpickler import (
+    CACHED,
+    CODE_MARK,
+    CodeUnpickler,
+    has_code,
+    unpickle,
+)
 from parpass.transform.codecs import BlobSink
 from parpass.transform.identity_memo import IdentityMemo
 
@@ -48,7 +56,8 @@ class _NumberingPickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         # Its own functions are found by name.
-        if isinstance(obj, type | FunctionType) and obj is not _code_of_member:
+        is_code = isinstance(obj, (type, FunctionType, CACHED))
+        if is_code and obj is not _code_of_member:
             return self.reduce_code(obj)
         return NotImplemented
 
@@ -82,7 +91,7 @@ class MemberCodec:
         return self.open_encoder(blob_sink)(function)
 
     def encode_by_name(self, function: Any) -> bytes:
-        """Pickle a function whose class has a name in an imported module."""
+        """Pickle a function with all code by its name in an imported module."""
         return self._dump(pickle.Pickler, function)
 
     def open_encoder(self, blob_sink: BlobSink) -> BatchEncoder:
@@ -96,11 +105,11 @@ class MemberCodec:
         """Return a decoder of the functions of a batch, one by one."""
         del sources
         file, classes = io.BytesIO(encoded), list[Any]()
-        has_code = by_value.has_code(encoded)
 
         def decode() -> Any:
+            start = file.tell()
             # A new one each time: functions do not share what is in them.
-            if not has_code:
+            if not has_code(encoded[start : start + len(CODE_MARK)]):
                 return pickle.Unpickler(file).load()  # from a process of parpass
             return _BatchUnpickler(file, classes).load()
 
@@ -128,7 +137,7 @@ class MemberCodec:
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
     ) -> Any:
-        if by_value.has_code(encoded):
+        if has_code(encoded):
             return self.open_decoder(encoded, sources, mod)()
         # Each copy for a pass comes here, and a decoder takes as long as its content.
         return self._decoding_into(mod, lambda: pickle.loads(encoded))
@@ -187,13 +196,15 @@ class BatchEncoder:
     ) -> None:
         self.shared_bytes = 0
         self._codec, self._reducers = codec, reducers
+        self._modules = modules_by_value()
         self._kinds: list[type[Any]] = []
         self._numbers: dict[int, int] = {}  # of these, by `id`
 
     def __call__(self, function: Any) -> bytes:
         """Return a function as bytes."""
-        if not by_value.is_by_value(type(function)):
-            return self._codec.encode_by_name(function)
+        encoded = pickle_by_name(function, self._codec.encode_by_name, self._modules)
+        if encoded is not None:
+            return encoded
         # It loads cloudpickle, which takes longer than all other imports here.
         from parpass.transform.code_pickler import ClassSharingPickler
 
@@ -203,7 +214,7 @@ class BatchEncoder:
 
     def _share(self, kind: type[Any]) -> int | tuple[bytes] | None:
         """Return the number of a class, or the class as bytes the first time."""
-        if not by_value.is_by_value(kind):
+        if not is_by_value(kind.__module__, self._modules):
             return None
         number = self._numbers.get(id(kind))
         if number is not None:
@@ -218,7 +229,7 @@ class BatchEncoder:
         return (packed,)
 
 
-class _BatchUnpickler(by_value.CodeUnpickler):
+class _BatchUnpickler(CodeUnpickler):
     """Unpickles what `BatchEncoder` has pickled; `classes` are those so far."""
 
     def __init__(self, file: io.BytesIO, classes: list[Any]) -> None:
@@ -228,6 +239,6 @@ class _BatchUnpickler(by_value.CodeUnpickler):
     def persistent_load(self, pid: Any, /) -> Any:
         if isinstance(pid, tuple):
             (packed,) = cast("tuple[bytes]", pid)
-            self._classes.append(by_value.unpickle(packed))
+            self._classes.append(unpickle(packed))
             return self._classes[-1]
         return self._classes[pid]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from parpass.errors import ProgressWarning
+from parpass.errors import ProgressWarning, UnpicklablePassWarning
 from parpass.runner import Progress, Runner, run_pipeline_sync, watching_progress
 from parpass.transform import Sequential
 from tests.report.waiting_passes import WaitOn
@@ -35,6 +35,23 @@ class Watcher:
         for one in progress.workers:
             if (one.pass_name, one.function) == ("WaitOn", "f3"):
                 self.path.touch()
+
+
+class Unsendable(Add):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+@pytest.mark.slow
+def test_each_part_of_a_stage_that_workers_cannot_be_sent_whole_counts_once(
+    runner: Runner, tmp_path: Path
+):
+    """All three passes, the first; the others, the second; and the third."""
+    watcher, passes = Watcher(tmp_path / "go"), [Add(1), Unsendable(), Add(1)]
+    with pytest.warns(UnpicklablePassWarning, match="lock"):
+        runner.run_sync(PROGRAM, Sequential(passes), context=pooled(), progress=watcher)
+    assert watcher.told[-1].stage == 5
 
 
 def waiting(watcher: Watcher) -> Sequential:

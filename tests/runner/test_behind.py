@@ -19,6 +19,7 @@ from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.runner.ipc.messages import Job
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.executors import ThreadExecutor, Work
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
 from tests.support.toy.passes import AddFrom
@@ -80,13 +81,13 @@ class HoldsTheFirst(ThreadExecutor):
 def runner_of(executor: ThreadExecutor) -> Generator[Runner]:
     """Yield a runner whose workers are expected to be fast."""
     size = sum(1 + ToyAdapter().size(one, 100) for one in MOD.functions.values())
-    COST_MODEL.forget(STEPS)
+    forget_costs()
     COST_MODEL.update(STEPS, [HERE, HERE], size)
     executor.start()
     with open_runner(executor=executor) as runner:
         yield runner
     executor.close()
-    COST_MODEL.forget(STEPS)
+    forget_costs()
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +126,7 @@ def test_what_ends_before_a_giant_does_is_not_taken_back():
     giant = Fn((1,) * 20_000)
     mod, steps = Program({"giant": giant, **MOD.functions}), [SlowElsewhere()]
     with contextmanager(runner_of)(HoldsTheFirst(2)) as runner:
-        COST_MODEL.forget(steps)
+        forget_costs()
         COST_MODEL.update(steps, [10 * HERE], 20_000 + FUNCTIONS)
         after = runner.run_sync(mod, steps, context=ASK)
     assert values_of(after) == values_of(Sequential(steps)(mod))

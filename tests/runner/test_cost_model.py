@@ -58,14 +58,6 @@ def test_a_pass_that_workers_did_not_come_to_stays_unknown():
     assert costs.of([Add(1)]) is None
 
 
-def test_what_is_forgotten_is_not_known():
-    costs = CostModel()
-    costs.update([Add(1), Keep()], [1.0, 1.0], size=1)
-    costs.forget([Add(1)])
-    assert costs.of([Keep()]) == 1.0
-    assert costs.of([Add(1)]) is None
-
-
 def test_nothing_is_learnt_from_nothing():
     costs = CostModel()
     costs.update([Add(1)], [1.0], size=0)

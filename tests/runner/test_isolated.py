@@ -31,6 +31,7 @@ from tests.runner.isolating import (
     is_left_behind,
 )
 from tests.support.cells import at_times
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.pooled import folders, kept_folders
 from tests.support.toy.ending import EndAtStart, EndIn
 from tests.support.toy.hard_passes import AppendPid
@@ -147,11 +148,11 @@ def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: R
 def test_many_small_functions_are_one_message_if_their_passes_are_light(
     runner: Runner, seconds: float, is_light: bool
 ):
-    COST_MODEL.forget([AppendPid()])
+    forget_costs()
     COST_MODEL.update([AppendPid()], [seconds], 1)  # for a node
     mod = runner.run_sync(program(*range(200)), AppendPid())
     report = runner.last_report
-    COST_MODEL.forget([AppendPid()])
+    forget_costs()
     assert report is not None
     assert report.functions == 200
     assert (report.jobs == 1) is is_light

@@ -21,6 +21,7 @@ from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord
 from tests.support.registering import registering_for_a_while
 from tests.support.runner import pooled
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.executors import ThreadExecutor
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, Keep
@@ -66,10 +67,10 @@ def update() -> Iterator[Callable[..., None]]:
 @pytest.fixture
 def known() -> Iterator[float]:
     """What the step is taken to cost for a unit, from an unlucky moment."""
-    COST_MODEL.forget(STEPS)
+    forget_costs()
     COST_MODEL.update(STEPS, [4.0], size=4)
     yield 1.0
-    COST_MODEL.forget(STEPS)
+    forget_costs()
 
 
 def ran(seconds: float) -> StageResult:
@@ -145,14 +146,14 @@ def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def placed(mod: Program, pace: float) -> Placed:
     """Return where a stage is best run, and why."""
-    COST_MODEL.forget(STEPS)
+    forget_costs()
     COST_MODEL.update(STEPS, [pace], 1)
     executor, budgets = ThreadExecutor(), [UNLIMITED]
     try:
         return policy(executor).choose(STEPS, budgets, mod.functions)
     finally:
         executor.close()
-        COST_MODEL.forget(STEPS)
+        forget_costs()
 
 
 def place_of(mod: Program, pace: float) -> Placement:
@@ -231,14 +232,14 @@ def test_sizes_are_asked_here_twice_a_function_and_stage_at_most(
 def test_few_functions_are_counted_to_tell_that_there_is_little_to_do(
     pace: float, is_little: bool
 ):
-    COST_MODEL.forget(STEPS)
+    forget_costs()
     COST_MODEL.update(STEPS, [pace], 1)
     Sizes.asked.clear()
     executor, functions = ThreadExecutor(), sizes(*[1] * 300).functions
     about = PlacementPolicy(executor, Sizes(), CONTEXT, StartupAmortizer())
     about.choose(STEPS, [UNLIMITED], functions)
     executor.close()
-    COST_MODEL.forget(STEPS)
+    forget_costs()
     assert (len(Sizes.asked) < 16) == is_little
 
 
@@ -290,6 +291,6 @@ def test_where_sizes_do_not_tell_what_is_spent_no_loss_is_held_against_workers(
         assert policy(executor).local_seconds(steps, functions) is None
     finally:
         executor.close()
-        COST_MODEL.forget(steps)
+        forget_costs()
     assert (place.place, place.estimate) == (Placement.REMOTE, None)
     assert little.place is Placement.PROBE  # though what is known would be little

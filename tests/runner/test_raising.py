@@ -16,6 +16,7 @@ from parpass.errors import DiagnosticError, other_failures
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.failing import cancelled
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ending import end
@@ -193,12 +194,12 @@ def test_here_nothing_runs_after_a_failure(
     runner: Runner, do: Callable[[], object], *, is_known: bool
 ):
     steps = [Add(1), FailsOnSecond("P", do, 4, 5), Do("Later", do, 4)]
-    COST_MODEL.forget(steps)
+    forget_costs()
     if is_known:  # else it is begun here, and what passes take is found out
         COST_MODEL.update(steps, [1e-6] * 3, 4)
     root = Sequential(steps)
     serial, parallel = both(runner, root, program(1, 2, 3, 4), "here")
-    COST_MODEL.forget(steps)
+    forget_costs()
     assert seen(parallel) == seen(serial)
     assert other_failures(parallel) == ()
 

@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.runner import Runner
-from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform.capture.emission import BufferedWarning
+from parpass.transform.capture.intercept import allowing_capture_here, capturing
+from parpass.transform.capture.shown_warnings import Shown
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.runner.comparing import law_on
+from tests.support.runner.costs import forget_costs
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add
 from tests.support.toy.talking import Catch, Heard, listening
@@ -79,7 +82,7 @@ def heard_of(
             if runner is None:
                 Sequential(passes)(mod)
             else:
-                COST_MODEL.forget(passes)
+                forget_costs()
                 context = PassContext(config={ASKING_WORKERS_SECONDS: asking})
                 runner.run_sync(mod, Sequential(passes), context=context)
     return heard
@@ -148,10 +151,50 @@ def test_another_thread_may_warn_while_those_that_were_shown_are_looked_at(
     with listening() as heard:
         warnings.warn("before", UserWarning, stacklevel=1)
         registry["of a thread", UserWarning, 1] = _ShownMeanwhile()
-        COST_MODEL.forget(passes := [Add(1), Add(1)])
-        made = runner.run_sync(program(*ALL), Sequential(passes), context=context)
+        forget_costs()
+        passes = Sequential([Add(1), Add(1)])
+        made = runner.run_sync(program(*ALL), passes, context=context)
     assert made["f0"].values == (2,)
     assert [text for _, text, *_ in heard] == ["before", "of another thread"]
+
+
+def _warn_here() -> None:
+    warnings.warn("the same", UserWarning, stacklevel=1)
+
+
+def _captured(*, resets: bool) -> int:
+    """Return how many warnings are captured of a body."""
+    with capturing() as buffer:
+        if resets:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _warn_here()
+        _warn_here()
+        return sum(isinstance(one, BufferedWarning) for one in buffer.take())
+
+
+@pytest.mark.parametrize("resets", [False, True])
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_of_two_runs_at_once_one_that_ends_leaves_the_other_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, first_to_end: int, resets: bool
+):
+    registry: dict[Any, Any] = {}
+    monkeypatch.setitem(globals(), "__warningregistry__", registry)
+    with listening() as heard:
+        _warn_here()
+        shown = dict(registry)
+        runs = [allowing_capture_here(), allowing_capture_here()]
+        for run in runs:
+            run.__enter__()
+        assert _captured(resets=resets) == 1
+        runs.pop(first_to_end).__exit__(None, None, None)
+        _warn_here()
+        assert _captured(resets=False) == 1
+        runs.pop().__exit__(None, None, None)
+        _warn_here()
+        assert [text for _, text, *_ in heard] == ["the same"]
+        assert {**registry, "version": 0} == {**shown, "version": 0}
+        assert not any(isinstance(one, Shown) for one in registry.values())
 
 
 functions = st.sets(st.sampled_from(ALL)).map(frozenset)

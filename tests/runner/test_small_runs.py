@@ -12,7 +12,6 @@ from hypothesis import given
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
 from parpass.errors import RuntimeUseError, UnknownPassError
 from parpass.runner import Runner, open_runner
-from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import (
     FunctionPass,
     PassContext,
@@ -21,6 +20,7 @@ from parpass.transform import (
     register_pass,
 )
 from tests.support.runner.comparing import both, context_settings, law_on
+from tests.support.runner.costs import forget_costs
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, FailOn, Keep, Say
 from tests.support.toy.pipelines import pipelines, programs
@@ -93,7 +93,7 @@ def test_nothing_is_run_twice():
 
 
 def test_a_pass_that_is_required_is_made_once(runner: Runner):
-    COST_MODEL.forget([Requiring()])
+    forget_costs()
     Required.made = 0
     runner.run_sync(program(1, 2), [Requiring()])
     assert Required.made == 1

@@ -14,11 +14,11 @@ import pytest
 
 from parpass.errors import SlowerRunWarning, WorkerDiedError
 from parpass.runner import Runner, open_runner
-from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import Pass, PassContext, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.debug.reproducer import REPRODUCER
 from tests.runner.judging import EndElsewhere, Reads
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.executors import ThreadExecutor
 from tests.support.runner.pooled import POOLED, pooled
 from tests.support.toy.ending import ReturnEnding
@@ -92,7 +92,7 @@ def test_whether_it_kills_again_is_found_out_in_a_worker(
     big = Fn((0,) * 5000)
     mod = SignedProgram({"f0": Fn((0,)), "f1": big, "f2": Fn((0,))})
     steps = [Change(["f1"]), EndElsewhere("f2", "f1", 0, 1 if again else 0)]
-    COST_MODEL.forget(steps)
+    forget_costs()
     context = PassContext(config={ASKING_WORKERS_SECONDS: 0.02})
     if again:
         with pytest.raises(WorkerDiedError) as caught:

@@ -41,7 +41,7 @@ from tests.support.toy.analyses import (
     talking,
     total,
 )
-from tests.support.toy.box_ir import box_program
+from tests.support.toy.box_ir import Box, box_program
 from tests.support.toy.ir import CheckedProgram, Fn, Program, program, values_of
 from tests.support.toy.kinds import OpenProgram
 from tests.support.toy.passes import Add, Keep
@@ -189,6 +189,24 @@ def test_the_law_holds_where_results_might_be_stale(
 ):
     serial, parallel = both(Sequential(passes), make(1, 2, 3), list, {}, runner, POOLED)
     assert parallel == serial
+
+
+def test_one_of_a_box_is_computed_again_once_a_pass_has_emptied_it():
+    seen: list[str] = []
+
+    @analysis
+    def form(func: Box, ctx: PassContext) -> str:
+        return func.form
+
+    @function_pass(opt_level=0)
+    def take(func: Box, mod: Program, ctx: PassContext) -> Box:
+        seen.append(ctx.get_analysis(form, func))
+        made = Box(func.take())
+        seen.append(ctx.get_analysis(form, func))
+        return made
+
+    take(box_program(1))
+    assert seen == ["body", "bytes"]
 
 
 def test_a_filter_that_raises_comes_before_an_analysis_that_does():

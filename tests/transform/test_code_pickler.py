@@ -12,8 +12,9 @@ from typing import Any, ForwardRef
 
 import pytest
 
-from parpass.transform.by_value import pickle_value, unpickle
+from parpass.transform.by_value import pickle_value
 from parpass.transform.code_pickler import dumps
+from parpass.transform.code_unpickler import unpickle
 
 PROGRAM = """
 class Adder:
@@ -122,7 +123,7 @@ def test_instances_of_classes_with_slots_come_back_from_another_process():
     node, data = names["Node"](), names["Data"]("name")
     node.value, node.parts = 1, [data]
     there = f"""
-from parpass.transform.by_value import unpickle
+from parpass.transform.code_unpickler import unpickle
 from parpass.transform.code_pickler import dumps
 node = unpickle({dumps(node)!r})
 node.value += 1
@@ -171,7 +172,7 @@ print(code_pickler.dumps(function).hex(), end="")
 """
 ASKED = """
 import sys
-from parpass.transform.by_value import unpickle
+from parpass.transform.code_unpickler import unpickle
 adder, function = unpickle(bytes.fromhex(sys.argv[1]))
 
 def annotations(value):

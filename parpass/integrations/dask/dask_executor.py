@@ -166,17 +166,18 @@ class DaskExecutor(Executor):
             self._assign(submitted)
         return submitted.answer
 
-    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """Cancel a job and kill the process that runs it."""
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> bool:
+        """Cancel a job and kill the process that runs it; False if it has ended."""
         del at_once
         with self._lock:
             found = [one for one in self._jobs.values() if one.answer is answer]
             for job in found:
                 self._remove(job)
                 job.release_slot(reuse=False)
-        _settle(answer.set_exception, JobCancelledError())
         for job in found:
+            _settle(answer.set_exception, JobCancelledError())
             self._dispatch.end(job)
+        return bool(found)
 
     def dump_tracebacks(self, works: Collection[Status]) -> dict[str, str]:
         """Return tracebacks of hanging workers, C frames included, by slot owner."""

@@ -307,11 +307,11 @@ class StageExecutor:
         is_local = [reason is not None for reason in reasons]
         count = undivided(is_local)
         first = stage.first(count)
-        if first is not stage:
-            outcomes = first.outcomes
-            self._state.observers.stage_began(
-                first.command.steps, outcomes.names, outcomes
-            )
+        outcomes = first.outcomes
+        # Without outcomes it begins as any other stage, below.
+        if first is not stage and not outcomes.is_empty:
+            steps = first.command.steps
+            self._state.observers.stage_began(steps, outcomes.names, outcomes)
         if is_local[0]:
             for name, reason in unsent[:count]:
                 self._state.observers.pass_unsendable(name, reason)
@@ -321,7 +321,7 @@ class StageExecutor:
                     UnpicklablePassWarning,
                 )
             return await self._finish_here(first, PlacementReason.UNSENDABLE)
-        if first.outcomes.is_empty:
+        if outcomes.is_empty:
             return await self.run(first.command)
         return await self._finish_in_workers(first, policy)
 

@@ -11,6 +11,8 @@ import os
 import sys
 from typing import Any
 
+from parpass.runner.open_files import file_at
+
 _STANDARD_STREAMS = (0, 1, 2)
 _PROCESS_GETTERS = (
     *("getresuid", "getresgid", "getgroups"),  # its user
@@ -37,15 +39,6 @@ def inherited_state() -> tuple[Any, ...]:
         os.getpriority(os.PRIO_PROCESS, 0),
         None if affinity is None else affinity(0),
     )
-
-
-def file_at(descriptor: int) -> tuple[int, int] | None:
-    """Return what tells an open file from all others; None if none is open there."""
-    try:
-        found = os.fstat(descriptor)
-    except OSError:  # the descriptor is closed
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _resource_limits() -> list[tuple[int, int]]:

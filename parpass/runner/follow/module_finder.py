@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from parpass.errors.adapters import format_with_method
+from parpass.program_modules import DelegatingFinder
 from parpass.replicated_tables import record_missing
 from parpass.runner.follow.modules import ModuleState
 from parpass.runner.follow.plain_values import PlainValues, sync_values
@@ -33,7 +34,7 @@ class ChangedSourceError(Exception):
         )
 
 
-class _ProgramFinder:
+class _ProgramFinder(DelegatingFinder):
     """Finds modules of the program in a worker, as other finders do, and checks them.
 
     It comes first in `sys.meta_path`.

@@ -3,33 +3,23 @@
 A worker imports a module when it is first asked for (`module_finder`). It needs to know
 which version of the file is loaded here, the plain values that the program may have set
 since (`plain_values`), and the modules that were loaded again (hot reload).
-
-A module that no worker can import, such as one that was loaded by its path, is pickled
-by value, as `__main__` is.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sys
 import threading
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
-from cloudpickle import (
-    list_registry_pickle_by_value,
-    register_pickle_by_value,
-    unregister_pickle_by_value,
-)
 
 from parpass.fork_safety import forks_wait
-from parpass.program_modules import is_found_by_name, is_of_program
+from parpass.program_modules import is_of_program
 from parpass.runner.follow.plain_values import PlainValues, encode_values
 from parpass.transform.passes import holders_of
 
@@ -124,7 +114,6 @@ class ModuleTracker:
         self._last_stamp = 0, ""
         self._reloads: dict[str, Reload] = {}
         self._sources: dict[str, SourceStamp] = {}
-        self._by_value = Counter[str]()  # how many threads pickle a module so
         self._lock = threading.RLock()
 
     def state_for(self, holders: Sequence[Any] = ()) -> ModuleState:
@@ -139,37 +128,6 @@ class ModuleTracker:
                 self._sources,
                 encode_values(here, [one for one in kinds if one.__module__ in here]),
             )
-
-    @contextlib.contextmanager
-    def pickling(self) -> Generator[None]:
-        """Pickle by value, meanwhile, modules that no worker can import.
-
-        Several threads may be in here, each for the modules that there are by then.
-        """
-        with forks_wait(), self._lock:
-            self._update()
-            whole = list_registry_pickle_by_value() - self._by_value.keys()
-            modules = {
-                name: one.module
-                for name, one in self._seen.items()
-                if sys.modules.get(name) is one.module
-                and one.module.__name__ == name
-                and name not in whole
-                and not is_found_by_name(name)
-            }
-            for module in modules.values():
-                register_pickle_by_value(module)
-            self._by_value.update(modules.keys())
-        try:
-            yield
-        finally:
-            with forks_wait(), self._lock:
-                self._by_value.subtract(modules.keys())
-                for name, module in modules.items():
-                    if self._by_value[name] <= 0:
-                        del self._by_value[name]
-                        with contextlib.suppress(ValueError):  # the program has
-                            unregister_pickle_by_value(module)
 
     def _update(self) -> None:
         modules = sys.modules

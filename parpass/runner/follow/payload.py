@@ -122,7 +122,6 @@ def _load_cached(part: str, encoded: bytes) -> Any:
     return last[1]
 
 
-@MODULE_TRACKER.pickling()
 def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
     """Return a spec as bytes, with its passes, its adapter and all that they need.
 

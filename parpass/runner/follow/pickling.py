@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, cast
 
-import cloudpickle
-
+from parpass.program_modules import is_by_value
 from parpass.runner.follow.propagation import reduce_contextvar
+from parpass.transform.by_value import pickle_by_name
 from parpass.transform.code_names import closure_of, named_globals
 from parpass.transform.code_pickler import CodePickler
 from parpass.transform.object_walk import OPAQUE, Part, parts_of
@@ -41,7 +41,9 @@ class Pickler(CodePickler):
         # Not `isinstance`, as an object may claim to be of another class.
         kind = cast("type[Any]", type(obj))
         if issubclass(kind, (type, FunctionType)):
-            return obj.__qualname__ if _has_name(obj) else super().reducer_override(obj)
+            if _has_name(obj, self.modules):
+                return obj.__qualname__
+            return super().reducer_override(obj)
         for table in self.dispatch_table.maps:
             if kind in table:
                 return NotImplemented
@@ -54,15 +56,15 @@ class Pickler(CodePickler):
         return reduced
 
 
-def _has_name(one: Any) -> bool:
+def _has_name(one: Any, by_value: frozenset[str]) -> bool:
     """Return whether other processes surely find a class or function by its name.
 
     Cloudpickle's check takes ten times as long.
     """
     module = one.__module__
-    if module == "__main__" or cloudpickle.list_registry_pickle_by_value():
+    if is_by_value(module, by_value):
         return False
-    names = getattr(sys.modules.get(module), "__dict__", {})
+    names = getattr(sys.modules[module], "__dict__", {})
     return names.get(one.__qualname__) is one
 
 
@@ -76,9 +78,10 @@ def pickle_by_value(message: Any) -> bytes:
 def pickle_briefly(value: Any) -> bytes:
     """Return an object as bytes, by value only if its classes cannot be imported."""
     try:
-        return pickle.dumps(value, protocol=5)
-    except Exception:  # noqa: BLE001 -- a lambda, say, or a class pickled by value
-        return pickle_by_value(value)
+        packed = pickle_by_name(value)
+    except Exception:  # noqa: BLE001 -- what only our pickler takes, such as contextvars
+        packed = None
+    return pickle_by_value(value) if packed is None else packed
 
 
 class KeptEncoding:

@@ -31,7 +31,7 @@ from parpass.runner.ipc.function_outcome import (
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNSET, Settings
-from parpass.transform.by_value import unpickle
+from parpass.transform.code_unpickler import unpickle
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory

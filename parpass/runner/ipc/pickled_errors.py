@@ -24,7 +24,7 @@ from parpass.errors.core import add_note, safe_getattr
 from parpass.errors.pickling import reduce_exception, set_attributes
 from parpass.runner.follow.module_finder import FOLLOWING_FILE
 from parpass.runner.follow.pickling import Pickler
-from parpass.transform.by_value import unpickle
+from parpass.transform.code_unpickler import unpickle
 
 _MAX_FRAMES = 100  # frames kept at each end of a traceback
 # The attributes that link an exception to others, with their defaults.

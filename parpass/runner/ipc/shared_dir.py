@@ -28,8 +28,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from parpass.fork_safety import forks_wait
-from parpass.runner.follow.inherited_state import file_at
-from parpass.runner.ipc.file_lock import is_locked, lock_file
+from parpass.runner.open_files import file_at, is_locked, lock_file
 from parpass.trusted_paths import UntrustedPathError, check_above, is_private_folder
 
 PREFIX = "parpass-"  # of the names of the folders

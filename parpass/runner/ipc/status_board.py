@@ -21,8 +21,8 @@ from pathlib import Path
 
 import msgspec
 
-from parpass.runner.ipc.file_lock import lock_file
 from parpass.runner.ipc.shared_dir import FAULT_PREFIX, SLOT_PREFIX, SharedDirectory
+from parpass.runner.open_files import lock_file
 
 _FORMAT = struct.Struct("<qqqqqqq")
 _SINCE = struct.Struct("<q")

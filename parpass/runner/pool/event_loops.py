@@ -20,8 +20,8 @@ import outcome
 import trio
 
 from parpass.runner.executor import NoWorkersError
-from parpass.runner.follow.inherited_state import file_at
 from parpass.runner.ipc.function_outcome import AbandonedError
+from parpass.runner.open_files import file_at
 from parpass.runner.pool.lifecycle import register_idle
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
@@ -81,7 +81,7 @@ class TrioCall:
         """
         self._function, self._interrupt, self._result = function, None, None
         try:
-            _start_thread(self._run_alone) if self._is_alone else _assign(self)
+            _start(_new_thread(self._run_alone)) if self._is_alone else _assign(self)
             result = self._wait()
         except BaseException:
             self.cancel()
@@ -137,7 +137,8 @@ class _LoopThread:
         self._call: TrioCall | None = first  # the one that is not answered yet
         self._calls = SimpleQueue[TrioCall | None]()  # None ends it
         self._watched, self._file = -1, None  # a descriptor, and what it is of
-        self._thread = _start_thread(self._run)
+        self._thread = _new_thread(self._run)
+        _start(self._thread)  # it may be idle, and be ended, before this returns
 
     @property
     def is_lost(self) -> bool:
@@ -216,13 +217,15 @@ def _assign(call: TrioCall) -> None:
     _LoopThread(call)
 
 
-def _start_thread(run: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=run, name="parpass-loop", daemon=True)
+def _new_thread(run: Callable[[], None]) -> threading.Thread:
+    return threading.Thread(target=run, name="parpass-loop", daemon=True)
+
+
+def _start(thread: threading.Thread) -> None:
     try:
         thread.start()
     except RuntimeError as error:  # at exit, or beyond a limit
         raise _no_loop_error(error) from error
-    return thread
 
 
 def _no_loop_error(error: Exception) -> NoWorkersError:

@@ -230,9 +230,10 @@ class Watchdog:
             _, answer = self._in_flight.get(late.job, (None, None))
             if answer is None or answer.done():  # meanwhile
                 continue
+            if self._executor.end(answer, at_once=True) is False:
+                continue  # at the last moment; its end is an event
             del self._in_flight[late.job]
             self._killed.add(late.work.owner)
-            self._executor.end(answer, at_once=True)
             yield late
         self._due = time.monotonic() + self._interval
 

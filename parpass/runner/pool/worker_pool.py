@@ -135,18 +135,21 @@ class Pool(Executor):
         with self.lock:
             return self._dequeue(answer)
 
-    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> bool:
         with self.lock:
-            self._dequeue(answer)
+            is_here = self._dequeue(answer)
             for worker in self.handles:
                 for queued in worker.jobs():
                     if queued.answer is answer:
+                        is_here = True
                         queued.is_cancelled = True
                         if at_once:
                             queued.seconds = math.inf
                         self._cancel_soon(worker)
             self.assign_jobs()  # a thread may have been interrupted before it did
-        _fail(answer, JobCancelledError())
+        if is_here:  # else the thread of its worker is about to set the result
+            _fail(answer, JobCancelledError())
+        return is_here
 
     def kill(self) -> None:
         """Kill all processes, and cancel all jobs; `submit` starts new ones."""

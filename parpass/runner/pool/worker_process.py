@@ -18,7 +18,7 @@ import psutil
 
 from parpass.fork_safety import forks_wait
 from parpass.runner.executor import NoWorkersError, exit_cause
-from parpass.runner.follow.inherited_state import file_at
+from parpass.runner.open_files import file_at
 from parpass.runner.pool.fork_server import preload_fork_server
 from parpass.runner.pool.frozen_process import FrozenWorkerProcess
 from parpass.runner.pool.lifecycle import run_in_thread

@@ -27,7 +27,6 @@ from parpass.errors import InternalError
 from parpass.resource_limits import exit_after
 from parpass.runner.follow.payload import StagePayload
 from parpass.runner.ipc.blobs import WorkerBlobStore
-from parpass.runner.ipc.file_lock import is_locked
 from parpass.runner.ipc.function_file import spec_file_name
 from parpass.runner.ipc.messages import Job
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_all_stale
@@ -37,6 +36,7 @@ from parpass.runner.ipc.status_board import (
     disable_fault_dumps,
     owner_pid,
 )
+from parpass.runner.open_files import is_locked
 from parpass.runner.worker.stage_runner import StageRunner
 
 _POLL_SECONDS = 0.4  # between two checks of the parent process

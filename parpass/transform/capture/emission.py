@@ -5,8 +5,8 @@ has its emissions captured (`intercept`), and the plan emits them when it reache
 pass. Filters, handlers and the registry of warnings shown once are then those of the
 process and the moment at which the serial run would have used them.
 
-Emissions are pickled for the parent process. Classes of its `__main__` are pickled by
-value for workers, which cannot import it; for the parent they are pickled by
+Emissions are pickled for the parent process. Classes that workers cannot import, such
+as those of its `__main__`, go to them by value; for the parent they are pickled by
 reference, since handlers and filters compare by identity. Errors and warnings are
 rebuilt without calling their constructors (`parpass.errors.pickling`).
 """
@@ -33,6 +33,7 @@ from parpass.diagnostic import (
     rendering_capture,
 )
 from parpass.errors.pickling import reduce_exception
+from parpass.program_modules import is_by_value
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 from parpass.transform.capture.shown_warnings import registry_of
 
@@ -43,7 +44,8 @@ _PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName
 # Python's names for the location of a warning beyond the stack.
 _BELOW_STACK = frozenset({"sys", "<sys>"})
 
-_main_objects: dict[str, Any] = {}  # objects of `__main__` pickled here, by name
+# Objects that are pickled here, and may come from another process, by module and name.
+_known: dict[tuple[str, str], Any] = {}
 
 
 class _Pickler(pickle.Pickler):
@@ -55,17 +57,17 @@ class _Pickler(pickle.Pickler):
         if not isinstance(obj, (type, FunctionType)):
             return NotImplemented
         name = obj.__qualname__
-        if obj.__module__ != "__main__" or "<locals>" in name:
+        if not is_by_value(obj.__module__) or "<locals>" in name:
             return NotImplemented
-        _main_objects[name] = obj
-        return _find_in_main, (name,)
+        _known[obj.__module__, name] = obj
+        return _find, (obj.__module__, name)
 
 
-def _find_in_main(name: str) -> Any:
+def _find(module: str, name: str) -> Any:
     try:
-        return functools.reduce(getattr, name.split("."), sys.modules["__main__"])
-    except AttributeError:
-        return _main_objects[name]
+        return functools.reduce(getattr, name.split("."), sys.modules[module])
+    except (AttributeError, KeyError):
+        return _known[module, name]
 
 
 def pickle_for_parent(value: Any) -> bytes | None:

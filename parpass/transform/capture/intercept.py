@@ -30,7 +30,7 @@ from parpass.transform.capture.emission import (
     Emission,
 )
 from parpass.transform.capture.recorder import current_recorder
-from parpass.transform.capture.shown_warnings import KeptRegistries, Shown
+from parpass.transform.capture.shown_warnings import KeptRegistries
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
 # The functions that are patched in, with those that they replace. They are created
@@ -115,6 +115,10 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
 
 def current_buffer() -> EmissionBuffer | None:
     return _buffer.get()
+
+
+def is_capturing() -> bool:
+    return _buffer.get() is not None
 
 
 def emit_all(
@@ -237,7 +241,7 @@ def allowing_capture_here() -> Generator[None]:
     What Python has shown is not changed by bodies in the block, and hidden from them.
     """
     with allowing_capture():
-        kept = KeptRegistries(_shown, _stamp)
+        kept = KeptRegistries(is_capturing, _stamp)
         try:
             yield
         finally:
@@ -345,7 +349,6 @@ class _Probe(Warning):
 
 
 _probing = _Probe("")
-_shown = Shown(lambda: _buffer.get() is not None)
 
 
 def _probe(registry: dict[Any, Any] = _probed) -> None:

@@ -65,17 +65,25 @@ class Shown:
         return not self._is_hidden()
 
 
+_active: list[KeptRegistries] = []  # those of runs in several threads, in order
+
+
 class KeptRegistries:
     """The content of all registries, in which warnings have a mark until `restore`.
 
     Args:
-        shown: The mark.
+        is_hidden: As of `Shown`.
         stamp: Has Python note in a registry which filters it is for. It may be unable
             to; then nothing is kept.
+
+    Attributes:
+        mark: The mark, which is of this run alone.
     """
 
-    def __init__(self, shown: Shown, stamp: Callable[[_Registry], None]) -> None:
-        self._shown, self._stamp = shown, stamp
+    def __init__(
+        self, is_hidden: Callable[[], bool], stamp: Callable[[_Registry], None]
+    ) -> None:
+        self.mark, self._stamp = Shown(is_hidden), stamp
         self._kept: list[tuple[_Registry, _Registry]] = []
         self._marks = self._marks_now()
         for registry in _registries() if self._marks else ():
@@ -86,8 +94,9 @@ class KeptRegistries:
                 for key, value in registry.copy().items()  # other threads may warn
                 if type(key) is tuple and value
             }
-            registry.update(dict.fromkeys(kept, shown))
+            registry.update(dict.fromkeys(kept, self.mark))
             self._kept.append((registry, kept))
+        _active.append(self)
 
     def _marks_now(self) -> _Registry:
         """Return what a registry has beside warnings, whose keys are tuples."""
@@ -97,7 +106,8 @@ class KeptRegistries:
 
     def restore(self) -> None:
         """Restore the marks; what the filters' changes have emptied is filled again."""
-        marks, shown = self._marks_now() or self._marks, self._shown
+        _active.remove(self)
+        marks, mark = self._marks_now() or self._marks, self.mark
         is_reset = marks != self._marks
         for registry, kept in self._kept:
             if is_reset:
@@ -105,6 +115,15 @@ class KeptRegistries:
                     registry.clear()
                 registry.update(marks)
             for key, value in kept.items():
-                if registry.get(key, shown if is_reset else None) is shown:
-                    # A run in another thread may have put its mark there.
-                    registry[key] = True if type(value) is Shown else value
+                if registry.get(key, mark if is_reset else None) is mark:
+                    others = [one.mark for one in _active if one.keeps(registry, key)]
+                    registry[key] = others[-1] if others else _plain(value)
+
+    def keeps(self, registry: _Registry, key: Any) -> bool:
+        """Return whether a warning of a registry has the mark."""
+        return any(known is registry and key in kept for known, kept in self._kept)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a mark, which may be that of a run in another thread."""
+    return True if type(value) is Shown else value

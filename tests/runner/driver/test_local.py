@@ -31,7 +31,6 @@ from parpass.errors import (
     WorkerDiedError,
 )
 from parpass.runner import Runner
-from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
 from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
@@ -56,6 +55,7 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.plan.commands import RunStage
 from parpass.transform.plan.serial import run_stage_serially
 from tests.runner.driver.retyping import HangOnInt, NoteRuns, Swap, ToInt
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.runner.probing import settling
 from tests.support.toy.ending import EndAtStart
@@ -485,7 +485,7 @@ PIPELINES: dict[str, Callable[[], list[Pass]]] = {
 def test_what_is_begun_here_and_goes_on_otherwise_is_heard_once(
     what: str, runner: Runner
 ):
-    COST_MODEL.forget(PIPELINES[what]())
+    forget_costs()
     heard: list[Any] = []
     seen: list[Seen] = []
 

@@ -13,12 +13,13 @@ from types import SimpleNamespace
 import pytest
 
 from parpass.runner import cost_model, open_runner, placement
-from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
+from parpass.runner.cost_model import SlowdownEstimate
 from parpass.runner.driver import probe
 from parpass.runner.placement import PlacementReason
 from parpass.runner.worker.jobs import load_payload
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.executors import ThreadExecutor
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add
@@ -104,10 +105,10 @@ def _nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # What else keeps the cores busy is not to be taken for work.
     clock = SimpleNamespace(perf_counter=time.thread_time)
     monkeypatch.setattr(probe, "time", clock)
-    COST_MODEL.forget([Where(), Refuses(), Interrupted()])
+    forget_costs()
     _loading.clear()
     yield
-    COST_MODEL.forget([Where(), Refuses(), Interrupted()])
+    forget_costs()
     _loading.clear()
 
 

@@ -19,6 +19,7 @@ import cloudpickle
 import pytest
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
+from parpass.program_modules import registered_by_value
 from parpass.runner import Runner
 from parpass.runner.follow.modules import MODULE_TRACKER
 from parpass.transform import PassContext, register_adapter
@@ -379,10 +380,10 @@ def test_what_goes_whole_is_put_back_and_what_can_be_imported_does_not(
     path = write("not_importable")
     monkeypatch.setattr(sys, "path", [str(path.parent), *sys.path[1:]])
     before = cloudpickle.list_registry_pickle_by_value()
-    with MODULE_TRACKER.pickling():
+    with registered_by_value():
         others = cloudpickle.list_registry_pickle_by_value()
     loaded_by_path(path, "other_name")
-    with MODULE_TRACKER.pickling():
+    with registered_by_value():
         during = cloudpickle.list_registry_pickle_by_value()
     assert during - others == {"other_name"}
     assert cloudpickle.list_registry_pickle_by_value() == before

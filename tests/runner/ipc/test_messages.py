@@ -28,8 +28,8 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.shared_dir import Extent
 from parpass.transform import PassContext
 from parpass.transform.budget import UNSET
-from parpass.transform.by_value import unpickle
 from parpass.transform.capture.pass_memory import PassMemory
+from parpass.transform.code_unpickler import unpickle
 from tests.support.toy.ir import ToyAdapter
 from tests.support.toy.passes import Add
 

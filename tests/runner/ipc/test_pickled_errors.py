@@ -24,7 +24,7 @@ from parpass.limits import LIMITS
 from parpass.runner.follow.pickling import pickle_by_value
 from parpass.runner.follow.propagation import propagate
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
-from parpass.transform.by_value import unpickle
+from parpass.transform.code_unpickler import unpickle
 from tests.support.reducers import reducers_put_back
 from tests.support.runner.failing import UserError, cancelled
 

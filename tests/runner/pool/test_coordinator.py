@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -137,13 +138,9 @@ def test_workers_that_die_before_they_begin_are_no_functions_fault():
 
 def test_a_stage_that_cannot_go_on_ends_its_jobs_alone_and_is_run_here():
     executor = ThreadExecutor()
-
-    class Local:
-        pass
-
-    local: Any = Local
-    odd = Program({"f0": Fn((1,)), "odd": Fn((local,), skip=True)})
+    lock: Any = threading.Lock()
+    odd = Program({"f0": Fn((1,)), "odd": Fn((lock,), skip=True)})
     with pytest.warns(SlowerRunWarning, match="sent function 'odd'"):
         mod = run_on(executor, odd, [Add(1)])
-    assert values_of(mod) == {"f0": (2,), "odd": (local,)}
+    assert values_of(mod) == {"f0": (2,), "odd": (lock,)}
     assert "kill" not in executor.log

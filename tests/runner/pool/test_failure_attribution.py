@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
 
 import pytest
 
 from parpass.runner import open_runner
+from parpass.runner.pool.worker_pool import Pool
 from parpass.spi import Status
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.runner.executors import ThreadExecutor
@@ -53,8 +56,7 @@ class FinishesAtTheLastMoment(ThreadExecutor):
         self.overdue += [work.function for work in works]
         if len(self.overdue) == 1 and works:
             RELEASED[self.overdue[0] + 1].set()
-            while not any(one.done() for one in self._answers):
-                threading.Event().wait(0.001)
+            wait(self._answers, return_when=FIRST_COMPLETED)
         return {}
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
@@ -77,3 +79,51 @@ def test_a_worker_that_finished_at_the_last_moment_is_watched_as_before():
     executor.close()
     assert values_of(after) == values_of(program(1, 2))
     assert sorted(executor.overdue) == [0, 1]
+
+
+class WaitForFile(FunctionPass):
+    pass_info = PassInfo(0, "WaitForFile")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with (self.folder / str(func.values[0])).open():  # a pipe, with a writer
+            return Fn((0,))
+
+
+class EndsJustBefore(Pool):
+    """A pool whose worker finishes the first overdue job once that is to be ended."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(1)
+        self._folder = folder
+        self.ended: list[bool] = []
+
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> bool:
+        if not self.ended:
+            (self._folder / "1").open("w").close()
+            wait([answer])
+        self.ended.append(super().end(answer, at_once=at_once))
+        return self.ended[-1]
+
+
+@pytest.mark.slow
+def test_a_worker_that_finishes_as_its_job_is_ended_is_watched_as_before(
+    tmp_path: Path,
+):
+    """The first function waits until it is to be ended, the second one for ever."""
+    for name in "12":
+        os.mkfifo(tmp_path / name)
+    executor = EndsJustBefore(tmp_path)
+    with open_runner(executor=executor) as runner:
+        after = runner.run_sync(
+            program(1, 2),
+            WaitForFile(tmp_path),
+            context=pooled(),
+            function_timeout=10 * LIMIT,
+            on_failure="skip",
+        )
+    executor.close()
+    assert values_of(after) == {"f0": (1,), "f1": (2,)}
+    assert executor.ended == [False, True]

@@ -31,6 +31,7 @@ from parpass.transform import BlobSink, Pass, PassContext, Source, gc_pause
 from parpass.transform.checked_adapter import for_run
 from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
 from parpass.transform.plan.commands import RunStage
+from tests.support.runner.costs import forget_costs
 from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy.passes import Add
 
@@ -49,7 +50,7 @@ class SlowAdapter(ToyAdapter):
 
 @pytest.fixture(autouse=True)
 def _unknown_cost() -> None:
-    COST_MODEL.forget([Add(1)])
+    forget_costs()
 
 
 @pytest.fixture
@@ -102,12 +103,12 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     monkeypatch.setattr(remote_stage, "time", clock)
     monkeypatch.setattr(stage_writer, "time", clock)
     passes: list[Pass] = [Add(1)]
-    COST_MODEL.forget(passes)
+    forget_costs()
     if pace is not None:
         COST_MODEL.update(passes, [pace * BYTES_PER_NODE], 1)
     stage = pooled_stage(store, passes, program(*range(60)))
     first, second = stage.writer.encode_some(), stage.writer.encode_some()
-    COST_MODEL.forget(passes)
+    forget_costs()
     assert isinstance(first, FunctionsReady)
     assert isinstance(second, FunctionsReady)
     assert [len(first.functions), second.functions[0]] == [announced, announced]
@@ -174,7 +175,7 @@ def test_a_small_stage_of_one_job_has_no_files_and_each_job_has_all_of_it(
     runs: ModuleStore,
 ):
     passes: list[Pass] = [Add(1)]
-    COST_MODEL.forget(passes)
+    forget_costs()
     one = pooled_stage(runs, passes, program(1))
     one.writer.encode_some()
     assert whole(one, 0) == ([], [0], True)
@@ -182,13 +183,13 @@ def test_a_small_stage_of_one_job_has_no_files_and_each_job_has_all_of_it(
     light = pooled_stage(runs, passes, program(1, 2, 3))
     light.writer.encode_some()
     assert whole(light, 0, 1, 2) == whole(light, 2) == ([], [0, 1, 2], True)
-    COST_MODEL.forget(passes)
+    forget_costs()
     COST_MODEL.update(passes, [1.0], 1)
     heavy = pooled_stage(runs, passes, program(1, 2, 3))
     heavy.writer.encode_some()
     files, attached, is_all = whole(heavy, 0, 1, 2)
     assert (len(files), attached, is_all) == (3, [], False)
-    COST_MODEL.forget(passes)
+    forget_costs()
 
 
 def test_a_large_function_has_files(runs: ModuleStore):

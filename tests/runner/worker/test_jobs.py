@@ -4,7 +4,8 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -292,25 +293,21 @@ def test_the_note_is_idle_after_a_job(run: Run):
 
 
 def test_a_function_that_cannot_be_sent_back_is_named(run: Run):
-    class Local:
-        pass
-
-    odd: Any = Local()
-    run.publish(1, [Add(0), Returns(Fn((1,)), odd)], program(1))
-    with pytest.raises(UnsendableError, match=r"function 'f0'.*: Can't .*local.*Local"):
+    run.publish(1, [Add(0), Returns(Fn((1,)), threading.Lock)], program(1))
+    with pytest.raises(UnsendableError, match=r"function 'f0'.*: cannot pickle .*lock"):
         run.work(1, 0)
 
 
 class Returns(Add):
     """Returns a function that holds something."""
 
-    def __init__(self, function: Fn, held: Any) -> None:
+    def __init__(self, function: Fn, make: Callable[[], Any]) -> None:
         super().__init__()
         self.function = function
-        self.held = held
+        self.make = make
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return self.function.with_values((self.held,))
+        return self.function.with_values((self.make(),))
 
 
 IMPORTS = """

@@ -23,7 +23,7 @@ class Own:
 def of_main(monkeypatch: pytest.MonkeyPatch) -> None:
     for one in (Own, Own.Inner):
         monkeypatch.setattr(one, "__module__", "__main__")
-    monkeypatch.setattr(emission, "_main_objects", {})
+    monkeypatch.setattr(emission, "_known", {})
 
 
 def packed(value: Any) -> bytes:
@@ -38,7 +38,7 @@ def test_a_class_of_main_is_named_where_it_is_not_at_home_and_found_where_it_is(
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(Own)
     sent = packed([Own, Own.Inner])
-    monkeypatch.setattr(emission, "_main_objects", {})
+    monkeypatch.setattr(emission, "_known", {})
     monkeypatch.setattr(sys.modules["__main__"], "Own", Own, raising=False)
     assert unpickle_from_worker(sent) == [Own, Own.Inner]
 
@@ -47,7 +47,7 @@ def test_one_that_is_unknown_at_home_cannot_be_read_there(
     monkeypatch: pytest.MonkeyPatch,
 ):
     sent = packed(Own)
-    monkeypatch.setattr(emission, "_main_objects", {})
+    monkeypatch.setattr(emission, "_known", {})
     with pytest.raises(KeyError, match="Own"):
         unpickle_from_worker(sent)
 

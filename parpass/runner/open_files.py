@@ -1,4 +1,4 @@
-"""Locks on files, which tell whether the process that holds one is alive.
+"""Open files: what one is of, and locks, which tell whether their process is alive.
 
 A lock belongs to the open file description: the system releases it with the last
 descriptor, also when the process is killed. This module is apart from `shared_dir`
@@ -6,6 +6,8 @@ since starting a worker loads it first, and it loads next to nothing.
 """
 
 from __future__ import annotations
+
+import os
 
 try:
     import fcntl
@@ -35,3 +37,12 @@ def is_locked(file: int) -> bool:
     except OSError:
         return True
     return False
+
+
+def file_at(descriptor: int) -> tuple[int, int] | None:
+    """Return what tells an open file from all others; None if none is open there."""
+    try:
+        found = os.fstat(descriptor)
+    except OSError:  # the descriptor is closed
+        return None
+    return found.st_dev, found.st_ino
