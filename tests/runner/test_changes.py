@@ -32,6 +32,7 @@ from tests.runner.printed_program import (
     make_positive,
 )
 from tests.support.runner.pooled import HERE, POOLED
+from tests.support.runner.probing import settling
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
 from tests.support.toy.texts import change_of
@@ -194,6 +195,21 @@ def test_what_only_the_restored_function_shows_is_a_change(
     assert found[1] == found[0]
     names = [line.split()[0] for line in found[0]]
     assert names == [f"Mask{at}" for at in range(1, 6) for _ in range(5)]
+
+
+def test_functions_that_show_what_passes_cost_are_printed_after_that(runner: Runner):
+    printed_by_then: list[int] = []
+
+    @function_pass(opt_level=0)
+    def note(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        printed_by_then.append(len(printed))
+        return func.with_values(value + 1 for value in func.values)
+
+    mod, log = PrintedProgram(program(*range(5)).functions), ChangeLog()
+    with PRINTING.printing() as printed, settling(2):
+        told(runner.run_sync, mod, Sequential([note, Add(1)]), log, **HERE)
+    assert printed_by_then == [0] * 5
+    assert len(log.changes) == 10
 
 
 def test_a_version_that_cannot_be_printed_says_why_and_the_run_goes_on(runner: Runner):

@@ -13,6 +13,7 @@ from parpass.transform import Pass, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.conftest import RunnerOf
 from tests.support.runner.comparing import (
+    Host,
     RunPass,
     Watchers,
     both,
@@ -20,12 +21,12 @@ from tests.support.runner.comparing import (
     instruments,
     law_on,
 )
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.runner.probing import probing_together, settling
 from tests.support.toy.ir import Program, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say
 from tests.support.toy.pipelines import pipelines, programs
-from tests.support.watching import Blind
+from tests.support.watching import Blind, ChangeLog
 
 law = law_on(3)
 
@@ -101,10 +102,24 @@ def test_the_law_holds_where_functions_are_run_together_in_process(
     assert parallel == serial
 
 
+def settled(after: int, leaving: tuple[int, int] | None = None) -> Host:
+    """Return a host whose runs go on pass by pass: see `settling`."""
+
+    def on(runner: Runner) -> RunPass:
+        def run(root: Pass, mod: Any) -> Any:
+            with settling(after, leaving):
+                return runner.run_sync(mod, root)
+
+        return run
+
+    return on
+
+
 @law_on(10)
 @given(
     mod=programs().filter(lambda mod: len(mod.functions) > 2),
     pipeline=pipelines(),
+    make=instruments(),
     given_settings=context_settings(),
     after=st.integers(1, 4),
     leaving=st.none() | st.tuples(st.integers(0, 2), st.integers(0, 3)),
@@ -113,27 +128,32 @@ def test_the_law_holds_where_passes_go_on_one_after_the_other_in_process(
     runner: Runner,
     mod: Program,
     pipeline: Sequential,
+    make: Watchers,
     given_settings: dict[str, Any],
     after: int,
     leaving: tuple[int, int] | None,
 ):
-    def settled(runner: Runner) -> RunPass:
-        def run(root: Pass, mod: Any) -> Any:
-            with settling(after, leaving):
-                return runner.run_sync(mod, root)
-
-        return run
-
     serial, parallel = both(
         pipeline,
         mod,
-        list,
+        make,
         given_settings,
         runner,
-        {ASKING_WORKERS_SECONDS: 1e8},
-        settled,
+        HERE,
+        settled(after, leaving),
     )
     assert parallel == serial
+
+
+@pytest.mark.parametrize("make", [list, lambda: [Blind()], lambda: [ChangeLog()]])
+def test_the_law_holds_where_more_passes_than_go_together_go_on(
+    runner: Runner, make: Watchers
+):
+    passes: list[Pass] = [Add(1), Add(2), AddFrom("f1")] * 7
+    for root in (Sequential(passes), Sequential([*passes, FailOn(23), *passes])):
+        mod, on = program(*range(4)), settled(1)
+        serial, parallel = both(root, mod, make, {}, runner, HERE, on)
+        assert parallel == serial
 
 
 def test_the_law_holds_over_more_passes_than_go_together(runner: Runner):

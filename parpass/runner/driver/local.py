@@ -156,6 +156,9 @@ def run_functions(
                 kept = None
             if outcomes.done > _MOST_KEPT:
                 kept = None
+            # Printing tells nothing of what the passes cost, so it waits until it is
+            # known whether they go on one after the other.
+            work.prints_changes = kept is None
             _run_batch(state, stage, work, batch, kept)
     return None
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from parpass.diagnostic import renderer_is_overridden
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.probe import HandoverCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
@@ -38,16 +37,9 @@ from parpass.transform.plan.serial import (
 def may_go_on_serially(state: RunState, stage: StageInProgress) -> bool:
     """Return whether a stage may be continued pass by pass.
 
-    Not if something is kept of each function, nor if the serial driver ends a stage
-    after each pass.
+    Not if something is kept of each function.
     """
-    context = state.context
-    return stage.outcomes.is_empty and not (
-        state.cache is not None
-        or context.change_watch is not None
-        or context.instruments
-        or renderer_is_overridden()
-    )
+    return stage.outcomes.is_empty and state.cache is None
 
 
 def known_results(
@@ -62,7 +54,7 @@ def known_results(
         kept: Those functions after each pass, by name, in module order.
         outcomes: Theirs.
     """
-    by_function: dict[str, list[KnownResult]] = {}
+    by_function: dict[str, Sequence[KnownResult]] = {}
     relying: dict[str, list[str]] = {}
     for at, (name, functions) in enumerate(kept.items()):
         effects, dependencies = outcomes.effects_of(at), outcomes.dependencies_of(at)
@@ -76,7 +68,7 @@ def known_results(
         ]
         for other in dependencies:
             relying.setdefault(outcomes.names[other], []).append(name)
-    return KnownResults(by_function, relying)
+    return KnownResults(by_function, relying, outcomes.step_seconds)
 
 
 class PassByPassCheckpoint:
@@ -127,9 +119,10 @@ async def run_serially_until_handover(
 ) -> StageResult:
     """Run passes one after the other until workers would be faster with one of them.
 
-    Of functions with an outcome the results are `known`.
+    If hooks are called after a pass, it ends with that. Of some functions the results
+    are `known`.
     """
-    steps, seconds = stage.command.steps, stage.outcomes.step_seconds
+    steps = stage.command.steps
     functions = len(stage.outcomes.names)
     criterion = HandoverCriterion(functions, stage, state, policy)
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
@@ -139,7 +132,7 @@ async def run_serially_until_handover(
         result = await state.backend.call(run, steps, stage.command.mod, checkpoint)
     records, nodes = result.records, checkpoint.nodes
     _learn_costs(steps, result, nodes)
-    for record, spent in zip(records, seconds, strict=False):
+    for record, spent in zip(records, known.seconds, strict=False):
         record.seconds += spent
     if records and ends_stage(records[-1]):
         criterion.cancel()
@@ -165,14 +158,14 @@ def _learn_costs(
 
 
 def left_stage(
-    state: RunState, stage: StageInProgress, result: StageResult
+    state: RunState, stage: StageInProgress, known: KnownResults, result: StageResult
 ) -> StageInProgress:
     """Return the stage of the one pass that was left, with its outcomes so far."""
     left, at = result.left, len(result.records)
     assert left is not None
     module = state.store.wrap(result.mod)
     outcomes = StageOutcomes(list(module.handles), 1)
-    spent = result.ended - left.began + stage.outcomes.step_seconds[at]
+    spent = result.ended - left.began + known.seconds[at]
     seconds = (spent / max(1, left.count),)
     for index, (name, held) in enumerate(islice(module.handles.items(), left.count)):
         if name in left.changed:
@@ -187,6 +180,8 @@ def left_stage(
         result.mod,
         wanted=False,
         done=stage.command.done + at,
+        # Matters to changes only; if these are watched, each pass is run alone.
+        is_restoring=stage.command.is_restoring and not at,
     )
     state.observers.stage_began(command.steps, outcomes.names, outcomes)
     return msgspec.structs.replace(

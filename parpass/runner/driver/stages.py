@@ -89,6 +89,8 @@ class StageExecutor:
         self._policy = state.policy  # None from a fallback of the run on
         self._why_no_policy = PlacementReason.NO_WORKERS
         self._run_in_workers: _RunInWorkers | None = None  # until a stage is sent
+        # A stage that goes on pass by pass once the plan has called hooks.
+        self._interrupted: tuple[StageInProgress, KnownResults] | None = None
         self.quarantined: dict[tuple[str, int], Verdict] = {}
 
     def start(self, command: RunStage) -> StageResult | Suspended:
@@ -99,6 +101,9 @@ class StageExecutor:
         """
         if not command.done and self.quarantined:
             self.quarantined = {}
+        interrupted, self._interrupted = self._interrupted, None
+        if interrupted is not None and command.done:
+            return Suspended(functools.partial(self._go_on, command, *interrupted))
         state, policy = self._state, self._policy
         if state.cache is not None:
             return Suspended(functools.partial(self._run_by_function, command))
@@ -200,11 +205,28 @@ class StageExecutor:
         state = self._state
         result = await run_serially_until_handover(state, stage, policy, known)
         if result.left is None:
+            done = len(result.records)
+            if done < len(stage.command.steps):
+                self._interrupted = stage, known.after(done)
             return result
-        left = await state.backend.call(left_stage, state, stage, result)
+        left = await state.backend.call(left_stage, state, stage, known, result)
         rest = await self._finish_in_workers(left, policy)
         records = [*result.records, *rest.records]
         return StageResult(rest.mod, records, stage.began, rest.ended)
+
+    async def _go_on(
+        self, command: RunStage, stage: StageInProgress, known: KnownResults
+    ) -> StageResult:
+        """Run the rest of a stage that goes on pass by pass."""
+        policy = self._policy
+        assert policy is not None
+        rest = msgspec.structs.replace(
+            stage,
+            command=command.first(len(known.seconds)),
+            began=time.perf_counter(),
+            was_warm=policy.executor.is_warm,
+        )
+        return await self._finish_pass_by_pass(rest, policy, known)
 
     async def _finish_in_workers(
         self, stage: StageInProgress, policy: PlacementPolicy

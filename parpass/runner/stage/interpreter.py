@@ -96,6 +96,8 @@ class StageInterpreter:
 
     Attributes:
         cutoff: The end of the stage, as far as it is known.
+        prints_changes: Whether changes that are wanted are printed when the steps have
+            run, as far as they are whole; else whoever gets the outcomes prints them.
         quarantined: The calls that are not made, since they killed a worker or hung.
         versions: The versions of functions that passes read.
     """
@@ -140,6 +142,7 @@ class StageInterpreter:
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, _View] = {}
+        self.prints_changes = True
         self._printed: Sequence[tuple[int, ...]] = ()  # steps whose changes are
         if context.change_watch is not None:
             self._printed = [*self._whole_changes(is_restoring)]
@@ -172,7 +175,7 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
-            if self._context.change_watch is not None:
+            if self.prints_changes and self._context.change_watch is not None:
                 self._print_changes(cursors, self._context.change_watch)
         for cursor in cursors:
             self.versions.put_dependencies(cursor.dependencies, cursor.outcome)

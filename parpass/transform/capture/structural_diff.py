@@ -5,6 +5,9 @@ lines differ. Lines are matched by what they compute, then the names in the newe
 are replaced by those in the older one, and at last lines are compared. Names are
 replaced one to one, so a difference that is more than one of names is always shown; a
 bad match makes a diff longer, and never wrong.
+
+How lines are matched depends on the names in them, and on which are equal but for
+their names. It does not matter what they say otherwise.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple
+
+from parpass.fork_safety import cached_property
 
 # A name of a value with a sigil, or a number that stands for a constant; a string, in
 # which there are none; a word that ends in a number, which is a name if a line defines
@@ -51,10 +56,11 @@ class _Lines(NamedTuple):
 
     indentations: list[str]
     shapes: list[str]
-    names: list[list[str]]
+    names: list[Sequence[str]]
 
-    def at(self, place: int) -> str:
-        parts, names = [self.shapes[place]], self.names[place]
+    def at(self, place: int, names: Sequence[str]) -> str:
+        """Return a line with these names."""
+        parts = [self.shapes[place]]
         if names:
             parts *= 2 * len(names) + 1
             parts[::2] = parts[0].split(_NAME)
@@ -64,6 +70,21 @@ class _Lines(NamedTuple):
     def keys(self) -> list[Hashable]:
         pairs = zip(self.shapes, self.names, strict=True)
         return [(shape, *names) for shape, names in pairs]
+
+
+class _Row(NamedTuple):
+    """A line of a diff.
+
+    Attributes:
+        mark: What it begins with; a range is a line of its own.
+        place: Which line of the older text it is if it is removed, else of the newer
+            one; -1 in a range.
+        names: The names in it.
+    """
+
+    mark: str
+    place: int = -1
+    names: Sequence[str] = ()
 
 
 def structural_diff(before: str, after: str, context: int = 3) -> str:
@@ -85,13 +106,15 @@ def structural_diff(before: str, after: str, context: int = 3) -> str:
 
 
 class FunctionDiffs:
-    """Makes diffs of functions, and of those that differ only in their own names, once.
+    """Makes diffs of functions, and those that differ in the same way once.
 
-    Generated programs have many such functions.
+    Generated programs have many such functions. If they differ only in their own names,
+    the whole diff is made once; if in what lines say, which lines it has.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}  # by short texts
+        self._rows: dict[Hashable, Sequence[_Row]] = {}  # by patterns, likewise
         self._newer = _ComparedText("")  # of the last diff: the older one of the next
 
     def diff(self, name: str, before: str, after: str) -> str:
@@ -111,8 +134,16 @@ class FunctionDiffs:
         older = self._newer
         if older.text != before:
             older = _ComparedText(before)
-        self._newer = _ComparedText(after)
-        return older.diff_to(self._newer)
+        self._newer = newer = _ComparedText(after)
+        if len(before) + len(after) > _MAX_KEY:
+            return older.diff_to(newer)
+        pattern = older.pattern_with(newer)
+        rows = self._rows.get(pattern)
+        if rows is None:
+            rows = older.rows_to(newer)
+            if len(self._rows) < _MAX_KNOWN:
+                self._rows[pattern] = rows
+        return older.text_of(rows, newer)
 
 
 class _ComparedText:
@@ -121,19 +152,48 @@ class _ComparedText:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = _lines(text)
-        self._sources, self._users = _hashes(self._lines)
+
+    @cached_property
+    def _hashes(self) -> tuple[list[int], list[int]]:
+        return _line_hashes(self._lines)
 
     def diff_to(self, newer: _ComparedText, context: int = 3) -> str:
         """Return the changes to a newer text; see `structural_diff`."""
+        return self.text_of(self.rows_to(newer, context), newer)
+
+    def pattern_with(self, newer: _ComparedText) -> Hashable:
+        """Return what `rows_to` depends on."""
+        old, new = self._lines, newer._lines
+        numbers: dict[str, int] = {}
+        for shape in chain(old.shapes, new.shapes):
+            numbers.setdefault(shape, len(numbers))
+        shapes = map(numbers.__getitem__, chain(old.shapes, new.shapes))
+        return len(old.shapes), *shapes, *old.names, *new.names
+
+    def rows_to(self, newer: _ComparedText, context: int = 3) -> Sequence[_Row]:
+        """Return the lines of the diff to a newer text; none if no line changed."""
         if self.text == newer.text:
-            return "  what the text does not show differs, such as large constants"
+            return ()
         old, name_of = self._lines, self._names_in(newer)
-        names = [[name_of[name] for name in own] for own in newer._lines.names]
+        names = [tuple(map(name_of.__getitem__, own)) for own in newer._lines.names]
         new = newer._lines._replace(names=names)
         keys = old.keys(), new.keys()
         same = _increasing(_matches([keys], keys).items())
-        hunks = "\n".join(_hunks(old, new, same, context))
-        return hunks or "  names of values differ, or the layout, and nothing else"
+        return [*_hunks(old, new, same, context)]
+
+    def text_of(self, rows: Sequence[_Row], newer: _ComparedText) -> str:
+        """Return the text of a diff to a newer text, by its lines."""
+        if rows:
+            old, new = self._lines, newer._lines
+            return "\n".join(
+                mark
+                if place < 0
+                else mark + (old if mark == "-" else new).at(place, names)
+                for mark, place, names in rows
+            )
+        if self.text == newer.text:
+            return "  what the text does not show differs, such as large constants"
+        return "  names of values differ, or the layout, and nothing else"
 
     def _alignment(self, newer: _ComparedText) -> Pairs:
         """Return which lines are likely to be the same ones.
@@ -142,11 +202,9 @@ class _ComparedText:
         which one of the two holds; then those that look the same, between others that
         match; and at last as many as there are in the place of as many.
         """
-        sources, users = (self._sources, newer._sources), (self._users, newer._users)
-        both = (
-            list(zip(self._sources, self._users, strict=True)),
-            list(zip(newer._sources, newer._users, strict=True)),
-        )
+        own, its = self._hashes, newer._hashes
+        sources, users = zip(own, its, strict=True)
+        both = list(zip(*own, strict=True)), list(zip(*its, strict=True))
         shapes = self._lines.shapes, newer._lines.shapes
         found = _matches([both, sources, users], shapes)
         pairs = sorted(found.items())
@@ -215,14 +273,14 @@ def _lines(text: str) -> _Lines:
             found.indentations.append("")
             found.shapes.append(line)
         stop = start + line.count(_NAME)
-        found.names.append(names[start:stop])
+        found.names.append(tuple(names[start:stop]))
         start = stop
         if inside.endswith("{"):
             depth += 1
     return found
 
 
-def _hashes(lines: _Lines) -> tuple[list[int], list[int]]:
+def _line_hashes(lines: _Lines) -> tuple[list[int], list[int]]:
     """Return hashes of each line: with all that it is computed from, and for."""
     sources: list[int] = []
     own_names: list[dict[str, int]] = []  # of each line, those that are first in it
@@ -353,7 +411,7 @@ def _free_name(name: str, taken: set[str], numbers: Counter[str]) -> str:
             return found
 
 
-def _hunks(old: _Lines, new: _Lines, same: Pairs, context: int) -> Iterator[str]:
+def _hunks(old: _Lines, new: _Lines, same: Pairs, context: int) -> Iterator[_Row]:
     """Yield the lines of the diff."""
     script: list[tuple[str, int, int]] = []  # a mark, and how many lines are before it
     changed: list[int] = []  # the places in it of what is removed or added
@@ -377,13 +435,15 @@ def _hunks(old: _Lines, new: _Lines, same: Pairs, context: int) -> Iterator[str]
 
 def _hunk(
     script: Sequence[tuple[str, int, int]], old: _Lines, new: _Lines
-) -> Iterator[str]:
+) -> Iterator[_Row]:
     marks = [mark for mark, *_ in script]
     size, removed, added = len(marks), marks.count("-"), marks.count("+")
     _, at, to = script[0]
-    yield f"@@ -{_range(at, size - added)} +{_range(to, size - removed)} @@"
+    yield _Row(f"@@ -{_range(at, size - added)} +{_range(to, size - removed)} @@")
     for mark, at, to in script:
-        yield mark + (old.at(at) if mark == "-" else new.at(to))
+        is_old = mark == "-"
+        place = at if is_old else to
+        yield _Row(mark, place, (old if is_old else new).names[place])
 
 
 def _range(start: int, size: int) -> str:

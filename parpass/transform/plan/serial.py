@@ -74,10 +74,17 @@ class KnownResults(msgspec.Struct, frozen=True):
             the name of the function.
         by_assumption: The functions whose results hold as long as another function
             keeps its signature, by the name of that.
+        seconds: The time of each step on all of them.
     """
 
-    by_function: dict[str, list[KnownResult]]
+    by_function: dict[str, Sequence[KnownResult]]
     by_assumption: Mapping[str, Sequence[str]]
+    seconds: Sequence[float]
+
+    def after(self, steps: int) -> KnownResults:
+        """Return the results of the steps after the first ones."""
+        rest = {name: own[steps:] for name, own in self.by_function.items()}
+        return KnownResults(rest, self.by_assumption, self.seconds[steps:])
 
     def of_step(self, step: int) -> Mapping[str, KnownResult]:
         """Return the results of one step."""

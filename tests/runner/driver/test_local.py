@@ -30,6 +30,7 @@ from parpass.errors import (
     UnpicklablePassWarning,
     WorkerDiedError,
 )
+from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
@@ -65,6 +66,7 @@ from tests.support.toy.passes import Add, FailOn
 from tests.support.toy.pipelines import Seen, see
 from tests.support.toy.signed_ir import Change, SignedProgram, stated
 from tests.support.toy.talking import LOGGER, NumberWarning, listening
+from tests.support.watching import Blind, ChangeLog
 
 KIND = relay.TensorType((2,), "float32")
 
@@ -144,13 +146,15 @@ class Listing(FunctionPass):
         return func
 
 
+@pytest.mark.parametrize("watchers", [[], [Blind()], [ChangeLog()]])
 def test_passes_that_go_on_one_after_the_other_run_once_on_each_function(
-    runner: Runner,
+    runner: Runner, watchers: list[PassInstrument]
 ) -> None:
     calls: list[tuple[str, int]] = []
     passes = [Listing("first", calls), Listing("second", calls)]
+    context = PassContext(config=HERE, instruments=watchers)
     with settling(2):
-        runner.run_sync(program(*range(5)), passes, context=PassContext(config=HERE))
+        runner.run_sync(program(*range(5)), passes, context=context)
     begun_with = [(name, at) for at in range(2) for name in ("first", "second")]
     assert calls == [
         *begun_with,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Generator
 from unittest.mock import patch
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver import pass_by_pass, probe
+from parpass.runner.driver import probe
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.transform.plan import serial
 
@@ -31,7 +32,7 @@ def probing_together(batch: int = 16) -> Generator[None]:
 def settling(after: int, leaving: tuple[int, int] | None = None) -> Generator[None]:
     """Have probed stages go on pass by pass after so many functions.
 
-    A renderer that is overridden, as one that tests have, does not keep them from it.
+    If no instrument watches them they do so in one go, though tests have a renderer.
 
     Args:
         after: How many functions all passes run on before.
@@ -39,24 +40,30 @@ def settling(after: int, leaving: tuple[int, int] | None = None) -> Generator[No
             on with, at which the rest is handed over; None if it never is.
     """
     begin = probe.HandoverCriterion.begin
-    passes: dict[probe.HandoverCriterion, int] = {}
+    begins: dict[probe.HandoverCriterion, int] = {}
+    passes = itertools.count()  # that go on in this stage
+    current = -1
 
     def begun(self: probe.HandoverCriterion, functions: int) -> None:
+        nonlocal current
         begin(self, functions)
-        passes[self] = passes.get(self, -2) + 1
+        begins[self] = begins.get(self, 0) + 1
+        if begins[self] > 1:
+            current = next(passes)
 
     def look(
         self: probe.HandoverCriterion, at: int, held: FunctionHandle
     ) -> probe.Look:
+        nonlocal passes
         del held
-        if passes[self] < 0:  # all passes on a function
+        if begins[self] == 1:  # all passes on a function
+            passes = itertools.count()
             return probe.Look(1, is_small=at >= after)
-        return probe.Look(int((passes[self], at) != leaving))
+        return probe.Look(int((current, at) != leaving))
 
     with (
         patch.multiple(probe.HandoverCriterion, begin=begun, look=look),
         patch.object(type(COST_MODEL), "of", return_value=None),
-        patch.object(pass_by_pass, "renderer_is_overridden", return_value=False),
         patch.object(serial, "renderer_is_overridden", return_value=False),
     ):
         yield

@@ -198,3 +198,20 @@ def test_a_diff_that_is_made_for_functions_alike_is_that_of_their_texts(
             )
             diff = diffs.diff(function, before, after)
             assert diff == structural_diff(before, after)
+
+
+OPERATORS = st.permutations(["f", "g", "h", "nn.f", "f"])
+
+
+@given(PROGRAMS, PROGRAMS, st.lists(OPERATORS, max_size=3))
+def test_a_diff_that_is_made_for_lines_alike_is_that_of_their_texts(
+    one: Program, other: Program, meanings: list[list[str]]
+):
+    diffs = FunctionDiffs()
+    for meaning in meanings:
+        called = dict(zip("fgh", meaning, strict=False))
+        before, after = (
+            text_of([(called[name], read) for name, read in program], NUMBERED)
+            for program in (one, other)
+        )
+        assert diffs.diff("f", before, after) == structural_diff(before, after)
