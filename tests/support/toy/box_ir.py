@@ -199,6 +199,9 @@ class BoxAdapter(ToyAdapter):
         names = mod.functions if function is None else [function]
         return ProgramSlice(str(BoxProgram({name: mod[name] for name in names})))
 
+    def function_text(self, name: str, function: Any, mod: Any) -> str:
+        return str(BoxProgram({name: function}))  # not as the view of a pass prints it
+
     def reduction_patterns(self) -> Sequence[Any]:
         return [DropNumbers()]
 
