@@ -97,7 +97,7 @@ class StageInterpreter:
     Attributes:
         cutoff: The end of the stage, as far as it is known.
         prints_changes: Whether changes that are wanted are printed when the steps have
-            run, as far as they are whole; else whoever gets the outcomes prints them.
+            run, as far as they are whole; else the driver of the run prints them.
         quarantined: The calls that are not made, since they killed a worker or hung.
         versions: The versions of functions that passes read.
     """
