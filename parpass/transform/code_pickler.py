@@ -201,6 +201,13 @@ def _with_submodules(function: FunctionType, made: Any) -> Any:
 
 
 def _with_number(function: FunctionType, made: Any) -> Any:
+    if (
+        function.__closure__
+        or function.__dict__
+        or function.__defaults__
+        or function.__kwdefaults__
+    ):
+        return made  # a pass may have changed these, and is to find what it has left
     make, args, state, items, pairs, put = made
     args = (number_of(function), make, *args)
     return make_function, args, (put, state), items, pairs, set_function_state

@@ -252,3 +252,17 @@ def test_a_forward_reference_is_sent_without_its_module():
     assert sent == ref
     assert sent.__forward_module__ == __name__
     assert len(dumps(ref)) < 500
+
+
+def test_a_function_with_state_comes_back_with_what_a_pass_has_left_in_it():
+    counted = [1]
+
+    def function(kept: list[int] = []) -> list[int]:  # noqa: B006 -- it is the state
+        return [*counted, *kept]
+
+    packed = dumps(function)
+    counted.append(2)
+    vars(function)["tag"] = "later"
+    made = unpickle(packed)
+    assert made() == [1]
+    assert not vars(made)
