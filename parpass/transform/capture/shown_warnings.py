@@ -116,7 +116,9 @@ class KeptRegistries:
                 registry.update(marks)
             for key, value in kept.items():
                 if registry.get(key, mark if is_reset else None) is mark:
-                    others = [one.mark for one in _active[:] if one.keeps(registry, key)]
+                    others = [
+                        one.mark for one in _active[:] if one.keeps(registry, key)
+                    ]
                     registry[key] = others[-1] if others else _plain(value)
 
     def keeps(self, registry: _Registry, key: Any) -> bool:
