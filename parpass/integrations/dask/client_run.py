@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import os
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -54,6 +55,8 @@ _numbers = itertools.count(1 << 30)
 # itself, as a worker keeps only so many bytes of parts.
 _MAX_PART_BYTES = 1 << 18
 
+_POLL_SECONDS = 0.002  # between two looks for a function that is not written yet
+
 
 class RemoteJob(NamedTuple):
     """A job in the form for another machine.
@@ -91,6 +94,7 @@ class ClientRun:
         self._free: list[MirroredSlot] = []  # not in use
         self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-cluster")
         self._digests: dict[Extent, str] = {}
+        self._is_closing = False
 
     @property
     def has_ended(self) -> bool:
@@ -173,10 +177,16 @@ class ClientRun:
         It waits until they are written.
 
         Raises:
-            OSError: The stage is over.
+            OSError: The stage is over, maybe before all were written, or the run is
+                closed.
         """
         stage = self._stage(number)
-        found = [stage.slots.wait_for(at) for at in range(len(stage.slots))]
+        for at in range(len(stage.slots)):
+            while not stage.slots.is_written(at):
+                if self._is_closing or not self._folder.has(spec_file_name(number)):
+                    raise FileNotFoundError(function_file_name(number))
+                time.sleep(_POLL_SECONDS)
+        found = [stage.slots[at] for at in range(len(stage.slots))]
         content = Path(self.path, function_file_name(number)).read_bytes()
         values = self.values_of(stage.encoded(range(len(found))).values())
         return StageFunctions(found, content), values
@@ -198,9 +208,15 @@ class ClientRun:
             self._free.append(slot)
 
     def _stage(self, number: int, job: Job | None = None) -> _ClientStage:
-        if number not in self._stages:
-            self._stages = {number: _ClientStage(self._folder, number, job)}
-        return self._stages[number]
+        stage = self._stages.get(number)  # two threads ask
+        if stage is None:
+            stage = _ClientStage(self._folder, number, job)
+            self._stages = {number: stage}
+        return stage
+
+    def stop_waiting(self) -> None:
+        """End the wait for functions, in another thread."""
+        self._is_closing = True
 
     def close(self) -> None:
         """Close all open files."""
@@ -307,6 +323,8 @@ class ClientRuns:
 
     def close(self) -> None:
         """Close all runs."""
+        for run in self._runs.values():
+            run.stop_waiting()
         self._thread.shutdown()
         for run in self._runs.values():
             run.close()
