@@ -109,11 +109,9 @@ class Session:
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
         commands = plan(root, module, context, adapter, instrumented=not is_inside)
-        policy = None
-        if executor is not None:
-            policy = PlacementPolicy(
-                executor, adapter, context, self._workers.amortizer, isolated=isolated
-            )
+        policy = PlacementPolicy(
+            executor, adapter, context, self._workers.amortizer, isolated=isolated
+        )
         directories = None
         if executor is not None and self._workers.is_kept:  # a call leaves none behind
             directories = executor.directories
