@@ -6,10 +6,12 @@ No result depends on these methods. The run goes on, and warns of each at its en
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
+from typing import cast
 
 from parpass.errors import AdapterError
 from parpass.errors.warning import AdapterWarning, warn
+from parpass.transform.variable_setting import setting
 
 _SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
@@ -20,18 +22,9 @@ _violations: ContextVar[Violations | None] = ContextVar(
 )
 
 
-class collecting_violations:  # noqa: N801 -- used like a function, as contextlib's own
-    """Collects the violations of a run, also those in threads that have its context."""
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> Violations:
-        violations: Violations = {}
-        self._token: Token[Violations | None] = _violations.set(violations)
-        return violations
-
-    def __exit__(self, *_: object) -> None:
-        _violations.reset(self._token)
+def collecting_violations() -> setting[Violations]:
+    """Collect the violations of a run, also those in threads that have its context."""
+    return setting(cast("ContextVar[Violations]", _violations), {})
 
 
 def note_violations(violations: Iterable[AdapterError]) -> None:

@@ -185,7 +185,7 @@ class StageRunner:
             EncodedFunctions(versions),
         ).encoded()
 
-    def _enforcing(self) -> AbstractContextManager[None]:
+    def _enforcing(self) -> AbstractContextManager[object]:
         if not self._is_own_process:
             return contextlib.nullcontext()
         return enforcing_budgets(in_worker)

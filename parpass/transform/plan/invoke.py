@@ -56,6 +56,7 @@ from parpass.transform.passes import (
     restoring_after,
 )
 from parpass.transform.plan.commands import StageResult, StepRecord
+from parpass.transform.variable_setting import setting
 
 _owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
 
@@ -154,11 +155,8 @@ def _call_body(
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
     mutability = cast("RunMutability | None", adapter.mutability)
     if adapter.consumes_functions:
-        token = _owned.set(owned)
-        try:
+        with setting(_owned, owned):
             result = body(function, mod, context)
-        finally:
-            _owned.reset(token)
     elif mutability is None:
         result = body(function, mod, context)
     else:
