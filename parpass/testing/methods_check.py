@@ -17,7 +17,6 @@ from parpass.transform.checked_adapter import (
     FUNCTION,
     Rule,
     adapter_name,
-    for_run,
     note_method,
     unchecked,
 )
@@ -53,7 +52,7 @@ def check_methods(mod: Any) -> None:
     Raises:
         AdapterError: A method returns an invalid value.
     """
-    adapter = for_run(adapter_of(mod, "check_methods"))
+    adapter = adapter_of(mod, "check_methods")
     for function in adapter.functions(mod).values():
         if adapter.mutability is not None:
             given = adapter.mutability.to_change(function)

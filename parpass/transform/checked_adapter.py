@@ -47,12 +47,7 @@ from parpass.transform.mutability import (
 from parpass.transform.program_format import ProgramFormat
 from parpass.transform.violations import note_violations
 
-_MAX_CACHED = 64  # adapters
-
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
-
-# By the `id` of the adapter, which the value keeps alive.
-_known: dict[int, CheckedAdapter] = {}
 
 
 class Rule(NamedTuple):
@@ -100,6 +95,23 @@ _NOTHING = Rule("nothing", object)
 _OF_FUNCTIONS = ("kind_of", "is_skipped")  # which fail for what is no function
 
 
+def _checked(method: str, rule: Rule) -> Callable[[CheckedAdapter, Any], Any]:
+    """Return the checked form of a method, which may be called for each function."""
+    kinds = rule.kinds  # all that these rules say
+
+    def call(self: CheckedAdapter, value: Any) -> Any:
+        try:
+            found = getattr(self.unchecked, method)(value)
+        except Exception as error:
+            if method in _OF_FUNCTIONS:
+                self.check_function(value, error)
+            note_method(error, self.unchecked, method)
+            raise
+        return found if isinstance(found, kinds) else self.right(method, rule, found)
+
+    return call
+
+
 class CheckedAdapter:
     """An adapter with checks of the results that others depend on.
 
@@ -108,22 +120,17 @@ class CheckedAdapter:
 
     Attributes:
         unchecked: The adapter.
-        stated: The values of its attributes when this was made.
         members: The codec that it gets here; None if it has one.
     """
 
     def __init__(self, adapter: ModuleAdapter) -> None:
         self.unchecked = adapter
-        self.stated = _stated(adapter)
         # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
-        codec = ("encode_function", "decode_function")
-        has_codec = any(overrides(adapter, method) for method in codec)
+        has_codec = overrides(adapter, "encode_function")
+        has_codec = has_codec or overrides(adapter, "decode_function")
         self.members = None if has_codec else MemberCodec()
-        self._codec = self.members or adapter
-        has_batches = has_codec and isinstance(adapter, BatchCodec)
-        self._batches = cast("BatchCodec", adapter) if has_batches else self.members
         self.mutability: RunMutability | None = None
         given = adapter.mutability
         if isinstance(given, FoundMutability) and not self.consumes_functions:
@@ -131,22 +138,14 @@ class CheckedAdapter:
         elif given is not None and not self.consumes_functions:
             self.mutability = StatedMutability(given)
 
+    is_module = _checked("is_module", _BOOL)
+    is_function = _checked("is_function", _BOOL)
+    kind_of = _checked("kind_of", _KIND)
+    is_skipped = _checked("is_skipped", _BOOL)
+    _functions = _checked("functions", _FUNCTIONS)
+
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        if self.members is not None:
-            self.members.note(mod)
-        return self._result("functions", _FUNCTIONS, mod)
-
-    def is_module(self, value: Any) -> bool:
-        return self._result("is_module", _BOOL, value)
-
-    def is_function(self, value: Any) -> bool:
-        return self._result("is_function", _BOOL, value)
-
-    def kind_of(self, function: Any) -> str | None:
-        return self._result("kind_of", _KIND, function)
-
-    def is_skipped(self, function: Any) -> bool:
-        return self._result("is_skipped", _BOOL, function)
+        return self._functions(self._note_module(mod))
 
     def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
         return self._new_module("with_functions", mod, functions)
@@ -169,7 +168,7 @@ class CheckedAdapter:
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
         self.check_function(function)
-        encode = self._codec.encode_function
+        encode = (self.members or self.unchecked).encode_function
         found = self.apart("encode_function", encode, function, blob_sink)
         return self.right("encode_function", _BYTES, found)
 
@@ -180,21 +179,21 @@ class CheckedAdapter:
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
-        return self._decoded(
-            "decode_function", self._codec.decode_function, encoded, sources, mod
-        )
+        decode = (self.members or self.unchecked).decode_function
+        return self._decoded("decode_function", decode, encoded, sources, mod)
 
     def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
         """Return the encoder of a batch, which stays empty if there are none."""
-        if self._batches is None:
+        batches = self.members or self.unchecked
+        if not isinstance(batches, BatchCodec):
             return lambda _: None
-        return _CheckedEncoder(self._batches.open_encoder(blob_sink), self)
+        return _CheckedEncoder(batches.open_encoder(blob_sink), self)
 
     def open_decoder(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Callable[[], Any]:
-        assert self._batches is not None
-        decode = self._batches.open_decoder(encoded, sources, mod)
+        batches = cast("BatchCodec", self.members or self.unchecked)
+        decode = batches.open_decoder(encoded, sources, mod)
         method = "decode_function" if self.members else "open_decoder"
         return lambda: self._decoded(method, decode)
 
@@ -232,19 +231,6 @@ class CheckedAdapter:
         if fault is not None:
             raise fault from error
 
-    def _result(self, method: str, rule: Rule, value: Any) -> Any:
-        """Return the result of a method, which may be called for each function."""
-        try:
-            found = getattr(self.unchecked, method)(value)
-        except Exception as error:
-            if method in _OF_FUNCTIONS:
-                self.check_function(value, error)
-            note_method(error, self.unchecked, method)
-            raise
-        if isinstance(found, rule.kinds):  # all that these rules say
-            return found
-        raise self._error(method, rule.expected, found, rule.advice)
-
     def right(self, method: str, rule: Rule, found: Any) -> Any:
         if rule.allows(found):
             return found
@@ -252,15 +238,22 @@ class CheckedAdapter:
 
     def _new_module(self, method: str, *args: Any) -> Any:
         """Return the module that a method makes, or a mapping of functions to read."""
-        # The base class implements some methods by another one, which is then named.
-        reported = method if overrides(self.unchecked, method) else "with_functions"
-        made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
+        try:
+            made: Any = getattr(self.unchecked, method)(*args)
+        except Exception as error:
+            note_method(error, self.unchecked, self._implementing(method))
+            raise
         is_right = self.is_module(made)
         if not is_right and isinstance(made, Mapping):
             is_right = self.is_module({})  # functions to read, where a dict is a module
         if not is_right:
-            raise self._error(reported, _MODULE, cast("object", made))
+            made = cast("object", made)
+            raise self._error(self._implementing(method), _MODULE, made)
         return self._note_module(made)
+
+    def _implementing(self, method: str) -> str:
+        # The base class implements some methods by this one.
+        return method if overrides(self.unchecked, method) else "with_functions"
 
     def _note_module(self, mod: Any) -> Any:
         if self.members is not None:
@@ -316,7 +309,7 @@ class CheckedAdapter:
         return AdapterError(adapter_name(self.unchecked), method, expected, got, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.unchecked, self.stated)
+        return _restore, (self.unchecked, _stated(self.unchecked))
 
 
 class _CheckedEncoder:
@@ -342,24 +335,10 @@ def adapter_name(adapter: ModuleAdapter) -> str:
 
 
 def checked(adapter: ModuleAdapter) -> ModuleAdapter:
-    known = _known.get(id(adapter))
-    # An attribute may have been set since, as the advice of a `LawError` says.
-    if known is None or known.stated != _stated(adapter):
-        if len(_known) == _MAX_CACHED:
-            _known.clear()  # workers receive a new adapter for each run
-        known = _known[id(adapter)] = CheckedAdapter(adapter)
-    return cast("ModuleAdapter", known)
+    """Return a new checked form of an adapter, for one run.
 
-
-def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
-    """Return the checked form of an adapter for one run.
-
-    It is a new one if the adapter does not state its mutability: it then knows the
-    modules of the run, and the time that their copies took.
+    It knows the modules of the run, and the time that copies of functions took.
     """
-    known = checked(unchecked(adapter))
-    if not isinstance(known.mutability, FoundMutability):
-        return known
     return cast("ModuleAdapter", CheckedAdapter(unchecked(adapter)))
 
 
