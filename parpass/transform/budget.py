@@ -18,7 +18,6 @@ import functools
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from operator import attrgetter
 from typing import Any, Self, TextIO
 
 import msgspec
@@ -66,8 +65,6 @@ Settings = Mapping[str, Any]
 UNSET: Settings = {}
 
 _OPTIONS = {**{one.name: one.option for one in LIMITS}, "on_failure": ON_FAILURE}
-_values_of = attrgetter(*_OPTIONS)
-_NONE_SET = (None,) * len(_OPTIONS)
 _call_settings: ContextVar[Settings] = ContextVar("parpass_limits", default=UNSET)
 setting_limits = functools.partial(setting, _call_settings)  # for a block
 
@@ -102,11 +99,7 @@ def any_limited(budgets: Sequence[Budget]) -> bool:
 
 
 def _budget_of(step: Pass, others: Settings) -> Budget:
-    is_plain = not hasattr(step, "_inst")
-    if is_plain and not others and _values_of(step) == _NONE_SET:
-        return UNLIMITED
-    own = {name: declared(step, name) for name in _OPTIONS}
-    found = {**others, **{name: one for name, one in own.items() if one is not None}}
+    found = {**others, **declared(step, *_OPTIONS)}
     if not found:
         return UNLIMITED
     policy = found.pop("on_failure", OnFailure.FAIL)

@@ -33,7 +33,6 @@ from parpass.transform import (
     PassContext,
     PassInfo,
     Source,
-    adapter_of,
     create_pass,
     register_adapter,
 )

@@ -107,8 +107,7 @@ class Session:
             )
         module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
-        is_inside = inside_function_pass()
-        commands = plan(root, module, context, adapter, instrumented=not is_inside)
+        commands = plan(root, module, context, adapter)
         policy = None
         if executor is not None:
             policy = PlacementPolicy(
@@ -119,7 +118,7 @@ class Session:
             directories = executor.directories
         store = ModuleStore(adapter, optimizations_in(context.config), directories)
         kept, cache = self._options.cache, None
-        if kept is not None and not is_inside:
+        if kept is not None and not inside_function_pass():
             cache = _run_cache(kept, adapter, context, store)
         state = RunState(
             backend,

@@ -157,7 +157,7 @@ def _call_body(
     if adapter.consumes_functions:
         with setting(_owned, owned):
             result = body(function, mod, context)
-    elif mutability is None:
+    elif mutability is None or mutability.is_frozen(function):
         result = body(function, mod, context)
     else:
         about = pass_.info.name, name, function, mod
