@@ -88,15 +88,12 @@ _BOOL = Rule("True or False", bool, advice="is a 'return' missing?")
 _KIND = Rule("a str or None", str | None)
 _BYTES = Rule("bytes", bytes, advice="encode text with text.encode()")
 _CHUNK = Rule("a callable that returns bytes", bytes | None)
-_SIZE = Rule("an int of 0 or more", object, _is_size)
-_SIGNATURE = Rule("a comparable value", object)
-_NOTHING = Rule("nothing", object)
 
 _OF_FUNCTIONS = ("kind_of", "is_skipped")  # which fail for what is no function
 
 
 def _checked(method: str, rule: Rule) -> Callable[[CheckedAdapter, Any], Any]:
-    """Return the checked form of a method, which may be called for each function."""
+    """Return a method with a check of its result; it may run for each function."""
     kinds = rule.kinds  # all that these rules say
 
     def call(self: CheckedAdapter, value: Any) -> Any:
@@ -108,6 +105,52 @@ def _checked(method: str, rule: Rule) -> Callable[[CheckedAdapter, Any], Any]:
             note_method(error, self.unchecked, method)
             raise
         return found if isinstance(found, kinds) else self.right(method, rule, found)
+
+    return call
+
+
+def _making(method: str) -> Callable[..., Any]:
+    """Return a method that makes a module, or a mapping of functions to read."""
+
+    def call(self: CheckedAdapter, *args: Any) -> Any:
+        try:
+            made: Any = getattr(self.unchecked, method)(*args)
+        except Exception as error:
+            note_method(error, self.unchecked, _implementing(self.unchecked, method))
+            raise
+        is_right = self.is_module(made)
+        if not is_right and isinstance(made, Mapping):
+            is_right = self.is_module({})  # functions to read, where a dict is a module
+        if not is_right:
+            reported = _implementing(self.unchecked, method)
+            raise self.error(reported, _MODULE, cast("object", made))
+        return self.noted_module(made)
+
+    return call
+
+
+def _implementing(adapter: ModuleAdapter, method: str) -> str:
+    # The base class implements some methods by this one.
+    return method if overrides(adapter, method) else "with_functions"
+
+
+def _advisory(method: str, substitute: Any, rule: Rule) -> Callable[..., Any]:
+    """Return a method of which the substitute is the result, if it fails."""
+
+    def call(self: CheckedAdapter, *args: Any) -> Any:
+        try:
+            result: object = getattr(self.unchecked, method)(*args)
+        except (MemoryError, ParpassError):
+            raise  # not the adapter's fault
+        except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
+            result = error
+        else:
+            if rule.allows(result):
+                return result
+        fault = function_fault(cast("ModuleAdapter", self), args[0])
+        violation = fault or self.error(method, rule.expected, result)
+        note_violations([violation])
+        return substitute
 
     return call
 
@@ -143,18 +186,16 @@ class CheckedAdapter:
     kind_of = _checked("kind_of", _KIND)
     is_skipped = _checked("is_skipped", _BOOL)
     _functions = _checked("functions", _FUNCTIONS)
+    with_functions = _making("with_functions")
+    replace_functions = _making("replace_functions")
+    read_only = _making("read_only")
+    size = _advisory("size", 1, Rule("an int of 0 or more", object, _is_size))
+    signature = _advisory("signature", None, Rule("a comparable value", object))
+    keeps_signature = _advisory("keeps_signature", False, _BOOL)
+    discard = _advisory("discard", None, Rule("nothing", object))
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        return self._functions(self._note_module(mod))
-
-    def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
-        return self._new_module("with_functions", mod, functions)
-
-    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
-        return self._new_module("replace_functions", mod, changed)
-
-    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
-        return self._new_module("read_only", mod, functions, reader)
+        return self._functions(self.noted_module(mod))
 
     def encode_shell(self, mod: Any) -> bytes:
         found = self.apart("encode_shell", self.unchecked.encode_shell, mod)
@@ -163,8 +204,8 @@ class CheckedAdapter:
     def decode_shell(self, encoded: bytes) -> Any:
         made = self.apart("decode_shell", self.unchecked.decode_shell, encoded)
         if not self.is_module(made):
-            raise self._error("decode_shell", _MODULE, made)
-        return self._note_module(made)
+            raise self.error("decode_shell", _MODULE, made)
+        return self.noted_module(made)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
         self.check_function(function)
@@ -197,18 +238,6 @@ class CheckedAdapter:
         method = "decode_function" if self.members else "open_decoder"
         return lambda: self._decoded(method, decode)
 
-    def size(self, function: Any, limit: int) -> int:
-        return self._advice("size", 1, _SIZE, function, limit)
-
-    def signature(self, function: Any) -> Any | None:
-        return self._advice("signature", None, _SIGNATURE, function)
-
-    def keeps_signature(self, before: Any, after: Any) -> bool:
-        return self._advice("keeps_signature", False, _BOOL, before, after)
-
-    def discard(self, function: Any) -> None:
-        self._advice("discard", None, _NOTHING, function)
-
     def function_text(self, name: str, function: Any, mod: Any) -> str:
         # Of a copy, as `with_functions` may set what functions know of their module.
         shown = own_copy(cast("ModuleAdapter", self), function, mod)
@@ -234,28 +263,10 @@ class CheckedAdapter:
     def right(self, method: str, rule: Rule, found: Any) -> Any:
         if rule.allows(found):
             return found
-        raise self._error(method, rule.expected, found, rule.advice)
+        raise self.error(method, rule.expected, found, rule.advice)
 
-    def _new_module(self, method: str, *args: Any) -> Any:
-        """Return the module that a method makes, or a mapping of functions to read."""
-        try:
-            made: Any = getattr(self.unchecked, method)(*args)
-        except Exception as error:
-            note_method(error, self.unchecked, self._implementing(method))
-            raise
-        is_right = self.is_module(made)
-        if not is_right and isinstance(made, Mapping):
-            is_right = self.is_module({})  # functions to read, where a dict is a module
-        if not is_right:
-            made = cast("object", made)
-            raise self._error(self._implementing(method), _MODULE, made)
-        return self._note_module(made)
-
-    def _implementing(self, method: str) -> str:
-        # The base class implements some methods by this one.
-        return method if overrides(self.unchecked, method) else "with_functions"
-
-    def _note_module(self, mod: Any) -> Any:
+    def noted_module(self, mod: Any) -> Any:
+        """Return a module of the run, for the codec to know it."""
         if self.members is not None:
             self.members.note(mod)
         return mod
@@ -264,7 +275,7 @@ class CheckedAdapter:
         found = self.apart(method, decode, *args)
         if self.is_function(found):
             return found
-        raise self._error(method, FUNCTION, found)
+        raise self.error(method, FUNCTION, found)
 
     def _noted(
         self, method: str, call: Callable[..., Any], *args: Any, **options: Any
@@ -287,23 +298,7 @@ class CheckedAdapter:
             stop_recording(recorder)
             stop_body(body)
 
-    def _advice(self, method: str, substitute: Any, rule: Rule, *args: Any) -> Any:
-        """Return the result of an advisory method; the substitute if it fails."""
-        try:
-            result: object = getattr(self.unchecked, method)(*args)
-        except (MemoryError, ParpassError):
-            raise  # not the adapter's fault
-        except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
-            result = error
-        else:
-            if rule.allows(result):
-                return result
-        fault = function_fault(cast("ModuleAdapter", self), args[0])
-        violation = fault or self._error(method, rule.expected, result)
-        note_violations([violation])
-        return substitute
-
-    def _error(
+    def error(
         self, method: str, expected: str, got: object, advice: str = ""
     ) -> AdapterError:
         return AdapterError(adapter_name(self.unchecked), method, expected, got, advice)

@@ -188,7 +188,7 @@ class StageCursor:
     @property
     def has_begun(self) -> bool:
         """Whether the stage has steps that the plan has not reached."""
-        return self.completed < len(self.steps)
+        return bool(self._records) or self._ran < len(self.steps)
 
     @property
     def completed(self) -> int:
@@ -198,10 +198,6 @@ class StageCursor:
         self, steps: Sequence[Body], mod: Any, command: RunStage | None = None
     ) -> None:
         self.steps, self.given, self._command, self._ran = steps, mod, command, 0
-
-    def is_over(self) -> bool:
-        """Return whether all steps of the stage have run."""
-        return self._ran == len(self.steps)
 
     def remaining_command(self, mod: Any) -> RunStage:
         """Return the command for the steps that the driver has not run."""

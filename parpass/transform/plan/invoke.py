@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -215,17 +215,10 @@ def run_module_pass(
     finally:
         end_body(begun)
         stop_recording(token)
-    is_module = adapter.is_module(result)
-    is_checked = watched or watch or checks or analyses.checks_results
-    is_plain = not (is_checked or adapter.round_trip_between_passes)
-    if failure is None and is_module and is_plain:
-        analyses.after_module(pass_, mod, result)
-        record = StepRecord.of(recorder, began)
-        return StageResult(result, (record,), began, began + record.seconds)
     run = _ModuleRun(
         pass_, mod, adapter, recorder, content, began, analyses, checks, watch, before
     )
-    if not is_module and hasattr(result, "__await__"):
+    if isinstance(result, Awaitable) and not adapter.is_module(result):
         return PendingModulePass(result, run, context)
     return _result(run, result, failure)
 

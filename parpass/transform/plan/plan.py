@@ -209,7 +209,7 @@ class _Interpreter:
         if record is None:
             result: StageResult
             if event.pass_.is_functionwise:
-                if self.cursor.is_over():
+                if not self.cursor.has_begun:
                     yield from self._begin_stage(event, mod)
                 result = yield self.cursor.remaining_command(mod)
             elif event.is_counted and not self._may_run(event.pass_):
