@@ -127,7 +127,8 @@ class FoundMutability:
         self._codec = MemberCodec() if codec is None else codec
         # Then equal functions without sets have equal bytes.
         self._is_pickled = isinstance(self._codec, MemberCodec)
-        self._known = IdentityMemo[Any]()  # the encoded form of a function, or _FROZEN
+        # The encoded form of a function, or _FROZEN.
+        self._known: IdentityMemo[Any] = IdentityMemo()
         self._expects_change = False  # as of the function before
         self.seconds = 0.0
 
