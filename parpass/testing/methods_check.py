@@ -19,9 +19,9 @@ from parpass.transform.checked_adapter import (
     adapter_name,
     note_method,
     unchecked,
+    violations_of,
 )
 from parpass.transform.function_copies import attaches_functions, own_module
-from parpass.transform.violations import collecting_violations
 
 
 def _is_no_text(value: Any) -> bool:
@@ -70,12 +70,11 @@ def check_methods(mod: Any) -> None:
         adapter.is_skipped(function)
         _checked_result(adapter, "faults", function, mod)
         _checked_result(adapter, "difference", function, function)
-        with collecting_violations() as violations:
-            small = adapter.size(function, 1)
-            adapter.size(function, 1_000_000)
-            adapter.signature(function)
-            is_kept = adapter.keeps_signature(function, function)
-        for violation in violations.values():
+        small = adapter.size(function, 1)
+        adapter.size(function, 1_000_000)
+        adapter.signature(function)
+        is_kept = adapter.keeps_signature(function, function)
+        for violation in violations_of(adapter).values():
             raise violation
         expected = f"at most the limit of 1 for function '{name}'"
         expect(adapter, "size", expected, small, small <= 1)

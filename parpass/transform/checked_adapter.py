@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from parpass.errors import AdapterError, ParpassError
 from parpass.errors.adapters import method_note
 from parpass.errors.core import add_note, safe_getattr
+from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import ModuleAdapter, keep_inline
 from parpass.transform.capture.recorder import (
     start_body,
@@ -45,7 +46,6 @@ from parpass.transform.mutability import (
     own_copy,
 )
 from parpass.transform.program_format import ProgramFormat
-from parpass.transform.violations import note_violations
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
@@ -82,6 +82,7 @@ def _is_size(value: Any) -> bool:
 
 FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
+_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FUNCTIONS = Rule("a mapping of functions by name", Mapping)
 _BOOL = Rule("True or False", bool, advice="is a 'return' missing?")
@@ -147,9 +148,9 @@ def _advisory(method: str, substitute: Any, rule: Rule) -> Callable[..., Any]:
         else:
             if rule.allows(result):
                 return result
-        fault = function_fault(cast("ModuleAdapter", self), args[0])
-        violation = fault or self.error(method, rule.expected, result)
-        note_violations([violation])
+        own = cast("ModuleAdapter", self)
+        fault = function_fault(own, args[0])
+        note_violations(own, [fault or self.error(method, rule.expected, result)])
         return substitute
 
     return call
@@ -164,10 +165,12 @@ class CheckedAdapter:
     Attributes:
         unchecked: The adapter.
         members: The codec that it gets here; None if it has one.
+        violations: The first error of each advisory method that failed, by method.
     """
 
     def __init__(self, adapter: ModuleAdapter) -> None:
         self.unchecked = adapter
+        self.violations: dict[str, AdapterError] = {}
         # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
@@ -380,6 +383,24 @@ def unchecked(adapter: _FormatT) -> _FormatT:
 def members_of(adapter: ModuleAdapter) -> MemberCodec | None:
     """Return the codec that a checked form gave an adapter without one."""
     return cast("CheckedAdapter", adapter).members
+
+
+def violations_of(adapter: ModuleAdapter) -> dict[str, AdapterError]:
+    """Return the first error of each advisory method that failed in a run."""
+    return cast("CheckedAdapter", adapter).violations
+
+
+def note_violations(adapter: ModuleAdapter, violations: Iterable[AdapterError]) -> None:
+    """Add violations, possibly of a worker, to those of the run."""
+    known = violations_of(adapter)
+    for violation in violations:
+        known.setdefault(violation.method, violation)
+
+
+def warn_of_violations(adapter: ModuleAdapter) -> None:
+    """Warn of advisory methods that failed, at the end of a run that did not."""
+    for violation in violations_of(adapter).values():
+        warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)
 
 
 def overrides(adapter: ModuleAdapter, method: str) -> bool:

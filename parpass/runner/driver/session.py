@@ -33,10 +33,10 @@ from parpass.transform.adapter_registry import (
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
+from parpass.transform.checked_adapter import warn_of_violations
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
-from parpass.transform.violations import collecting_violations, warn_of_violations
 
 if TYPE_CHECKING:
     from parpass.runner.cache.function_cache import FunctionCache
@@ -72,7 +72,7 @@ class Session:
     async def _run(
         self, request: RunRequest, new_backend: Callable[[], AsyncBackend]
     ) -> Any:
-        with setting_limits(request.limits), collecting_violations() as violations:
+        with setting_limits(request.limits):
             backend, current = new_backend(), PassContext.current()
             context = current if request.context is None else request.context
             pipeline = request.pipeline
@@ -85,7 +85,7 @@ class Session:
                     made = await driver.run(commands)
                 else:
                     made = await _run_entered(context, backend, driver, commands)
-                warn_of_violations(violations)
+                warn_of_violations(driver.adapter)
                 return made
             finally:
                 backend.restore_context()
