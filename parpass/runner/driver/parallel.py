@@ -48,10 +48,14 @@ class ParallelDriver:
 
     Args:
         unwrap: Makes what the caller gets of the new module.
+
+    Attributes:
+        adapter: The adapter of the run.
     """
 
     def __init__(self, state: RunState, unwrap: Unwrap) -> None:
         self._state, self._unwrap = state, unwrap
+        self.adapter = state.adapter
         self._backend = state.backend
         self._store = state.store
         self._stages = StageExecutor(state)
