@@ -104,8 +104,6 @@ class StageExecutor:
         state, policy = self._state, self._policy
         if state.cache is not None:
             return Suspended(functools.partial(self._run_by_function, command))
-        if policy.why_serial is not None:
-            return run_serially(state, command, policy.why_serial)
         steps, mod = command.steps, command.mod
         budgets = budgets_of(steps, state.context.config)
         is_stored = type(mod) is StoredModule
