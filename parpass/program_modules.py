@@ -13,7 +13,6 @@ import os
 import site
 import sys
 import threading
-from collections import Counter
 from collections.abc import Generator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -94,25 +93,23 @@ class _ByValue(NamedTuple):
     """The loaded modules that go by value, and what they were found from.
 
     Attributes:
-        loaded: The number of all loaded modules.
-        last: The last of them, after which the next one is added.
+        loaded: All loaded modules; None if another thread imported one just then.
+        last: The name of the last of them: one that gets another name becomes the last.
         registered: Those that the program has registered with cloudpickle.
         others: Those that it has not.
         unchanged: Enters as the modules, where there are no others.
     """
 
     modules: frozenset[str]
-    others: list[ModuleType]
-    loaded: int
-    last: Any
+    others: set[str]
+    loaded: list[Any] | None
+    last: str
     path: list[str]
     registered: set[str]
     unchanged: contextlib.AbstractContextManager[frozenset[str]]
 
 
 _found_by_value: _ByValue | None = None
-_registrations = Counter[str]()  # how many threads pickle a module with `registered`
-_lock = threading.RLock()
 
 
 def modules_by_value() -> frozenset[str]:
@@ -122,33 +119,27 @@ def modules_by_value() -> frozenset[str]:
 
 def _find_by_value() -> _ByValue:
     global _found_by_value
-    known, modules = _found_by_value, sys.modules
+    known = _found_by_value
     try:
-        last = modules.get(next(reversed(modules)))
-    except RuntimeError:  # another thread imports a module at this moment
-        last = None
+        last, loaded = next(reversed(sys.modules)), [*sys.modules.values()]
+    except RuntimeError:
+        last, loaded = "", None
     registered = _registered_by_program()
     if (
         known is None
-        or len(modules) != known.loaded
-        or last is not known.last
+        or loaded is None
+        or loaded != known.loaded
+        or last != known.last
         or sys.path != known.path
         or registered != known.registered
     ):
-        now = len(modules), last, list(sys.path), registered
+        now = loaded, last, list(sys.path), registered
         with forks_wait():
             found = _names_by_value(registered)
-        others = map(modules.get, found - registered - {"__main__"})
-        known = _found_by_value = _ByValue(
-            found,
-            [
-                one
-                for one in others
-                if isinstance(one, ModuleType) and one.__name__ in found
-            ],
-            *now,
-            contextlib.nullcontext(found),
-        )
+        modules = map(sys.modules.get, found - registered - {"__main__"})
+        names = {one.__name__ for one in modules if isinstance(one, ModuleType)}
+        unchanged = contextlib.nullcontext(found)
+        known = _found_by_value = _ByValue(found, names & found, *now, unchanged)
     return known
 
 
@@ -169,16 +160,39 @@ def _names_by_value(registered: set[str]) -> frozenset[str]:
 def _registered_by_program() -> set[str]:
     cloudpickle = sys.modules.get("cloudpickle")  # who has registered has imported it
     listed = getattr(cloudpickle, "list_registry_pickle_by_value", None)
-    if listed is None:
-        return set()
-    return listed() - _registrations.keys() if _registrations else listed()
+    names: set[str] = set() if listed is None else listed()
+    return {one for one in names if type(one) is not _NameHere} if names else names
+
+
+class _Thread(threading.local):
+    registration: object = None  # the innermost of this thread
+
+
+class _NameHere(str):
+    """The name of a module, which equals it within a registration in a thread only.
+
+    Cloudpickle has one registry for all threads. So other threads, and children that
+    they fork, find there what the program has registered, now and meanwhile.
+    """
+
+    __hash__ = str.__hash__
+
+    def __init__(self, _name: str) -> None:
+        self.registration = _thread.registration
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not str or self.registration is not _thread.registration:
+            return self is other
+        return str.__eq__(self, other)
+
+
+_thread = _Thread()
 
 
 def registered_by_value() -> contextlib.AbstractContextManager[frozenset[str]]:
     """Let cloudpickle pickle by value, meanwhile, what other processes cannot import.
 
-    Several threads may be in here, each for the modules that there are by then. It
-    enters as the result of `modules_by_value`.
+    It does so in this thread. It enters as the result of `modules_by_value`.
     """
     found = _find_by_value()
     return _register(found) if found.others else found.unchanged
@@ -189,22 +203,19 @@ def _register(found: _ByValue) -> Generator[frozenset[str]]:
     # It takes longer than all other imports here.
     from cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
-    modules = found.others
-    with forks_wait(), _lock:
-        _registrations.update(one.__name__ for one in modules)
+    outer, _thread.registration = _thread.registration, object()
+    # It looks at the names of modules, and keeps those.
+    modules = [ModuleType(_NameHere(name)) for name in found.others]
+    try:
         for module in modules:
             with contextlib.suppress(ValueError):  # it is not loaded any more
                 register_pickle_by_value(module)
-    try:
         yield found.modules
     finally:
-        with forks_wait(), _lock:
-            _registrations.subtract(one.__name__ for one in modules)
-            for module in modules:
-                if _registrations[module.__name__] <= 0:
-                    with contextlib.suppress(ValueError):  # the program has
-                        unregister_pickle_by_value(module)
-                    del _registrations[module.__name__]
+        _thread.registration = outer
+        for module in modules:
+            with contextlib.suppress(ValueError):  # it was not, or the program has
+                unregister_pickle_by_value(module)
 
 
 class DelegatingFinder:
