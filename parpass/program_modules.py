@@ -13,7 +13,7 @@ import os
 import site
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -93,17 +93,19 @@ class _ByValue(NamedTuple):
     """The loaded modules that go by value, and what they were found from.
 
     Attributes:
-        loaded: All loaded modules; None if another thread imported one just then.
-        last: The name of the last of them: one that gets another name becomes the last.
+        others: Those that the program has not registered with cloudpickle.
+        program: All that are of the program: one may get the place of another.
+        loaded: The number of all loaded modules.
+        last: The last of them, after which the next one is added.
         registered: Those that the program has registered with cloudpickle.
-        others: Those that it has not.
         unchanged: Enters as the modules, where there are no others.
     """
 
     modules: frozenset[str]
     others: set[str]
-    loaded: list[Any] | None
-    last: str
+    program: Mapping[str, ModuleType]
+    loaded: int
+    last: Any
     path: list[str]
     registered: set[str]
     unchanged: contextlib.AbstractContextManager[frozenset[str]]
@@ -119,35 +121,40 @@ def modules_by_value() -> frozenset[str]:
 
 def _find_by_value() -> _ByValue:
     global _found_by_value
-    known = _found_by_value
+    known, modules = _found_by_value, sys.modules
     try:
-        last, loaded = next(reversed(sys.modules)), [*sys.modules.values()]
-    except RuntimeError:
-        last, loaded = "", None
+        last = modules.get(next(reversed(modules)))
+    except RuntimeError:  # another thread imports a module at this moment
+        last = None
     registered = _registered_by_program()
     if (
         known is None
-        or loaded is None
-        or loaded != known.loaded
-        or last != known.last
+        or len(modules) != known.loaded
+        or last is not known.last
+        or not known.program.items() <= modules.items()
         or sys.path != known.path
         or registered != known.registered
     ):
-        now = loaded, last, list(sys.path), registered
+        before = len(modules), last, list(sys.path), registered
+        program = program_modules()
         with forks_wait():
-            found = _names_by_value(registered)
-        modules = map(sys.modules.get, found - registered - {"__main__"})
-        names = {one.__name__ for one in modules if isinstance(one, ModuleType)}
+            found = _names_by_value(registered, program)
+        others = map(modules.get, found - registered - {"__main__"})
+        names = {one.__name__ for one in others if isinstance(one, ModuleType)}
         unchanged = contextlib.nullcontext(found)
-        known = _found_by_value = _ByValue(found, names & found, *now, unchanged)
+        known = _found_by_value = _ByValue(
+            found, names & found, program, *before, unchanged
+        )
     return known
 
 
-def _names_by_value(registered: set[str]) -> frozenset[str]:
+def _names_by_value(
+    registered: set[str], program: Mapping[str, ModuleType]
+) -> frozenset[str]:
     found = {"__main__", *registered}
     found.update(
         name
-        for name, module in program_modules().items()
+        for name, module in program.items()
         # Without a spec it was made at run time, perhaps by an extension.
         if getattr(module, "__spec__", None) and not is_found_by_name(name)
     )
