@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 ModT = TypeVar("ModT")
 
-_SESSION_MODULE = "parpass.runner.driver.session"
 _RECORDER_MODULE = "parpass.report.run_recorder"
 _BACKENDS_MODULE = "parpass.runner.driver.task_backends"
 _REUSABLE_MODULE = "parpass.runner.pool.reusable"
@@ -324,18 +323,19 @@ class Runner(WatchedRuns):
                 raise RuntimeUseError.closed("runner")
             session = self._session
             if session is None:
-                load = load_module(_SESSION_MODULE).Session
-                load_module(_RECORDER_MODULE)
-                session = load(self._options, reuse_pool=self._reuse_pool)
+                # Not on an event loop, on which this module may be imported.
+                from parpass.runner.driver.session import Session
+
+                session = Session(self._options, reuse_pool=self._reuse_pool)
                 self._session = session
                 weakref.finalize(self, session.close_nowait).atexit = False
-            return cast("Session", session)
+            return session
 
     def _load_for_event_loop(self) -> None:
         """Load what a run needs under an event loop, which other tasks wait for."""
         self._load_session()
-        with forks_wait():
-            load_module(_BACKENDS_MODULE)  # under asyncio it loads trio
+        load_module(_RECORDER_MODULE)
+        load_module(_BACKENDS_MODULE)  # under asyncio it loads trio
 
     def __enter__(self) -> Self:
         return self
@@ -366,6 +366,7 @@ class _OneShotRunner(Runner):
     """The runner of one call of `run_pipeline`: its processes are kept for the next."""
 
     _reuse_pool = True
+    _keeps_last_report = False  # nobody has this runner to ask it
 
 
 def _given(**limits: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from parpass.fork_safety import forks_wait
 from parpass.report.progress import PROGRESS_CALLBACK
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class WatchedRuns:
         timeline: What they are recorded on; None if they are not.
         recordings: The recordings for pages.
     """
+
+    _keeps_last_report = True
 
     def __init__(self) -> None:
         self.timeline: Timeline | None = None
@@ -56,17 +59,20 @@ class WatchedRuns:
             report: Called with its report at its end; see `run_pipeline`.
             progress: Called with how far it is, likewise.
         """
-        from parpass.report.run_recorder import RunRecorder
-
         found: list[RunObserver] = []
         callback = PROGRESS_CALLBACK.get() if progress is None else progress
         if callback is not None and callback is not False:
             from parpass.report.progress_tracker import progress_observers
 
             found += progress_observers(callback)
+        if not self._keeps_last_report and report is None and self.timeline is None:
+            return tuple(found)
         ended = functools.partial(self._keep_last, report)
         # The last one, as `report` may raise.
         if self.timeline is None:
+            with forks_wait():  # it loads what stages are made of
+                from parpass.report.run_recorder import RunRecorder
+
             return (*found, RunRecorder(began, ended))
         from parpass.report.tracer import Tracer
 

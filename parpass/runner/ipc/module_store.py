@@ -158,26 +158,32 @@ class ModuleStore:
         adapter, began = self.adapter, time.perf_counter()
         mutability = adapter.mutability
         assert isinstance(mutability, FoundMutability)
-        given = self.wrap(mod)
+        given = self.wrap(mod) if type(mod) is StoredModule else None
+        read: Mapping[str, Any]
+        if given is None:
+            read = adapter.functions(mod)
+        else:
+            held = given.handles.items()
+            read = {
+                name: one.function for name, one in held if one.function is not None
+            }
+        changeable = mutability.changeable(read)
+        if not changeable:
+            mutability.seconds += time.perf_counter() - began
+            return mod
+        given = given or self.wrap(mod)
+        made: dict[str, FunctionHandle] = {}
         encoder = FunctionEncoder(adapter, keep_inline)
-        handles = dict(given.handles)
-        read = {
-            name: one.function
-            for name, one in handles.items()
-            if one.function is not None
-        }
         with gc_paused:
-            for name in mutability.changeable(read):
-                handle = handles[name]
+            for name in changeable:
+                handle = given.handles[name]
                 try:
                     encoded = handle.encoded or encoder.encode_alone(handle.function)
                 except Exception:  # noqa: BLE001 -- the run has said so
                     continue
-                handles[name] = FunctionHandle(encoded=encoded)
+                made[name] = FunctionHandle(encoded=encoded)
         mutability.seconds += time.perf_counter() - began
-        if all(handles[name] is one for name, one in given.handles.items()):
-            return mod
-        return StoredModule(given.base, handles)
+        return StoredModule(given.base, {**given.handles, **made}) if made else mod
 
     def module(self, mod: Any) -> Any:
         """Return a module as an object; one that is not stored is returned as it is."""

@@ -2,7 +2,8 @@
 
 Each call leases a pool; concurrent calls share it. A pool without a lease is closed
 after `IDLE_SECONDS`, by a thread that lasts as long as there are such pools, by
-`close_idle`, or at exit. A pool of which no process was started is not kept.
+`close_idle`, or at exit. One that never started a process costs nothing to keep, and
+is there for the next small call.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class ReusablePools:
                 if kept.leases:
                     return
                 kept.idle_since = time.monotonic()
+                if pool.is_unused:
+                    return
                 is_kept = self._can_keep(pool)
                 for key, other in list(self._kept.items()):
                     if other is kept and not is_kept:

@@ -64,6 +64,7 @@ class Pool(Executor):
         lock: Held while the queue and the handles are read or changed.
         queue: The jobs that are not assigned to a worker.
         handles: The workers, each with its thread.
+        is_unused: Whether it never had to start a process.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Pool(Executor):
         self._has_lost = False  # descriptors, see `_check_descriptors`
         self._start_seconds = DEFAULT_START_SECONDS
         self._directories = KeptDirectories(workers)
+        self.is_unused = True
         self.lock = threading.Lock()
         self.queue: deque[QueuedJob] = deque()
         self.handles: dict[WorkerHandle, threading.Thread] = {}
@@ -299,6 +301,7 @@ class Pool(Executor):
         free = sum(1 for one in here if one.current is None)
         count = min(self._workers - len(here), wanted - free)
         if count > 0:
+            self.is_unused = False
             self._check_descriptors()
         for _ in range(count):
             try:

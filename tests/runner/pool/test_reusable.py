@@ -248,15 +248,25 @@ def test_a_lease_that_is_lost_counts_no_more():
     assert len(child_processes()) < number
 
 
-def test_a_pool_without_processes_is_not_kept_and_ends_no_other():
+def test_a_pool_without_processes_needs_no_thread_and_ends_no_other():
     first, second = Lease(), Lease()
+    unused = POOLS.acquire(2, second)
+    POOLS.release(second, unused)
+    assert "parpass-idle-workers" not in _threads()
     used = POOLS.acquire(1, first)
     assert used.submit(bytes.upper, b"job").result(60) == b"JOB"
     POOLS.release(first, used)
-    unused = POOLS.acquire(2, second)
-    POOLS.release(second, unused)
-    assert POOLS.acquire(2, second) is not unused
+    POOLS.release(second, POOLS.acquire(2, second))
     assert POOLS.acquire(1, first) is used
+
+
+def test_a_pool_whose_processes_all_ended_is_not_kept():
+    lease = Lease()
+    pool = POOLS.acquire(1, lease)
+    assert pool.submit(bytes.upper, b"job").result(60) == b"JOB"
+    pool.kill()
+    POOLS.release(lease, pool)
+    assert POOLS.acquire(1, lease) is not pool
 
 
 def test_what_small_calls_in_a_row_lose_adds_up():
