@@ -136,8 +136,8 @@ def _find_by_value() -> _ByValue:
         or registered != known.registered
     ):
         before = len(modules), last, list(sys.path), registered
-        program = program_modules()
         with forks_wait():
+            program = program_modules()
             found = _names_by_value(registered, program)
         others = map(modules.get, found - registered - {"__main__"})
         names = {one.__name__ for one in others if isinstance(one, ModuleType)}

@@ -398,11 +398,11 @@ def test_what_goes_whole_is_put_back_and_what_can_be_imported_does_not(
     monkeypatch.setattr(sys, "path", [str(path.parent), *sys.path[1:]])
     before = cloudpickle.list_registry_pickle_by_value()
     with registered_by_value():
-        others = cloudpickle.list_registry_pickle_by_value()
+        others = set(map(str, cloudpickle.list_registry_pickle_by_value()))
     loaded_by_path(path, "other_name")
     with registered_by_value():
-        during = cloudpickle.list_registry_pickle_by_value()
-        assert during - others == {"other_name"}
+        during = set(map(str, cloudpickle.list_registry_pickle_by_value()))
+    assert during - others == {"other_name"}
     assert cloudpickle.list_registry_pickle_by_value() == before
 
 
