@@ -168,7 +168,7 @@ def _registered_by_program() -> set[str]:
     cloudpickle = sys.modules.get("cloudpickle")  # who has registered has imported it
     listed = getattr(cloudpickle, "list_registry_pickle_by_value", None)
     names: set[str] = set() if listed is None else listed()
-    return {one for one in names if type(one) is not _NameHere} if names else names
+    return {one for one in names if type(one) is not _NameHere}
 
 
 class _Thread(threading.local):
