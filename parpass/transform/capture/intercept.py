@@ -31,6 +31,7 @@ from parpass.transform.capture.emission import (
 )
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.capture.shown_warnings import KeptRegistries
+from parpass.transform.variable_setting import setting
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
 # The functions that are patched in, with those that they replace. They are created
@@ -363,8 +364,5 @@ def _probe(registry: dict[Any, Any] = _probed) -> None:
 def _stamp(registry: dict[Any, Any]) -> None:
     """Make Python note in a registry which filters it is for, if nothing is shown."""
     if is_capturing_warnings():
-        token = _buffer.set(None)  # no body has reset this one
-        try:
+        with setting(_buffer, None):  # no body has reset this one
             _probe(registry)
-        finally:
-            _buffer.reset(token)

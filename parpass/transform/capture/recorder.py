@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
 from parpass.transform.capture.change import AnyChange
+from parpass.transform.variable_setting import setting
 
 _in_function_pass: ContextVar[bool] = ContextVar(
     "parpass_in_function_pass", default=False
@@ -136,22 +138,10 @@ def current_recorder() -> Recorder | None:
     return _recorder.get()
 
 
-# The two halves of `recording`, for code that runs for each pass: no frame, for speed.
+recording = functools.partial(setting, _recorder)  # for a block
+# Its two halves, for code that runs for each pass: no frame, for speed.
 start_recording = _recorder.set
 stop_recording = _recorder.reset
-
-
-class recording:  # noqa: N801 -- used like a function, as contextlib's own
-    __slots__ = ("_recorder", "_token")
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        self._token: Token[Recorder | None] = _recorder.set(self._recorder)
-
-    def __exit__(self, *_: object) -> None:
-        _recorder.reset(self._token)
 
 
 def inside_function_pass() -> bool:
@@ -162,16 +152,7 @@ def inside_function_pass() -> bool:
     return _in_function_pass.get()
 
 
-# The two halves of `function_pass_body`, likewise.
+function_pass_body = functools.partial(setting, _in_function_pass, True)  # a block
+# Its two halves, likewise.
 start_body = _in_function_pass.set
 stop_body = _in_function_pass.reset
-
-
-class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token: Token[bool] = _in_function_pass.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        _in_function_pass.reset(self._token)
