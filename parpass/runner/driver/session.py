@@ -108,11 +108,9 @@ class Session:
         module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
         commands = plan(root, module, context, adapter)
-        policy = None
-        if executor is not None:
-            policy = PlacementPolicy(
-                executor, adapter, context, self._workers.amortizer, isolated=isolated
-            )
+        policy = PlacementPolicy(
+            executor, adapter, context, self._workers.amortizer, isolated=isolated
+        )
         directories = None
         if executor is not None and self._workers.is_kept:  # a call leaves none behind
             directories = executor.directories
