@@ -143,7 +143,8 @@ stop_recording = _recorder.reset
 # Whether this is called from the body of a function pass. Nested passes of such a body
 # are not shown to instruments: they run in workers.
 inside_function_pass = _in_function_pass.get
-function_pass_body = functools.partial(setting, _in_function_pass, True)  # a block
+# For a block.
+function_pass_body = functools.partial(setting, _in_function_pass, True)
 # Its two halves, likewise.
 start_body = _in_function_pass.set
 stop_body = _in_function_pass.reset
