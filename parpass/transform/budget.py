@@ -66,11 +66,8 @@ UNSET: Settings = {}
 
 _OPTIONS = {**{one.name: one.option for one in LIMITS}, "on_failure": ON_FAILURE}
 _call_settings: ContextVar[Settings] = ContextVar("parpass_limits", default=UNSET)
+call_limits = _call_settings.get
 setting_limits = functools.partial(setting, _call_settings)  # for a block
-
-
-def call_limits() -> Settings:
-    return _call_settings.get()
 
 
 def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
@@ -79,7 +76,7 @@ def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget
     Raises:
         ArgumentError: A limit is not above 0, or a policy is unknown.
     """
-    call = _call_settings.get()
+    call = call_limits()
     others: dict[str, Any] = {}  # of the call, or else of the context
     if call or config:
         for name, option in _OPTIONS.items():

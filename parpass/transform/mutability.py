@@ -26,7 +26,7 @@ Body = Callable[[Any], Any]
 # neighbours little.
 _WALKED_TOGETHER = 64
 
-_FROZEN = object()  # in place of the encoded form, which a frozen function needs not
+_FROZEN = object()  # in place of an encoded form: a frozen function needs none
 
 
 class Mutability(Protocol):
@@ -169,7 +169,7 @@ class FoundMutability:
         return found
 
     def encoded(self, function: Any) -> bytes:
-        """Return the encoded form of a function of the run, which stays unchanged."""
+        """Return the encoded form of a function that is not frozen, and stays so."""
         encoded = self._known.get(function)
         if encoded is None:
             encoded = self._codec.encode_here(function)

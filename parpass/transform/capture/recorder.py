@@ -134,25 +134,17 @@ def _deferred(_diag_ctx: DiagnosticContext) -> None:
     pass
 
 
-def current_recorder() -> Recorder | None:
-    return _recorder.get()
-
-
+current_recorder = _recorder.get
 recording = functools.partial(setting, _recorder)  # for a block
 # Its two halves, for code that runs for each pass: no frame, for speed.
 start_recording = _recorder.set
 stop_recording = _recorder.reset
 
-
-def inside_function_pass() -> bool:
-    """Return whether this is called from the body of a function pass.
-
-    Nested passes of such a body are not shown to instruments: they run in workers.
-    """
-    return _in_function_pass.get()
-
-
-function_pass_body = functools.partial(setting, _in_function_pass, True)  # a block
+# Whether this is called from the body of a function pass. Nested passes of such a body
+# are not shown to instruments: they run in workers.
+inside_function_pass = _in_function_pass.get
+# For a block.
+function_pass_body = functools.partial(setting, _in_function_pass, True)
 # Its two halves, likewise.
 start_body = _in_function_pass.set
 stop_body = _in_function_pass.reset

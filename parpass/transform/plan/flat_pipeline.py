@@ -101,9 +101,9 @@ class _Flattener:
                 about = pass_.preserves, pass_.info.name
                 check_preserved(*about, functionwise=pass_.is_functionwise)
             restoring = self._restoring(pass_)
-            is_own = not is_restoring(pass_, restoring)
-            is_own = is_own and pass_.info.name not in self._required
-            events.append(Body(pass_, is_counted and is_own, restores))
+            is_required = is_restoring(pass_, restoring)
+            is_required = is_required or pass_.info.name in self._required
+            events.append(Body(pass_, is_counted and not is_required, restores))
             restoring = restoring_after(pass_, restoring)
             if restoring is not None:
                 if pass_.preserves:

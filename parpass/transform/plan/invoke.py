@@ -110,14 +110,13 @@ def transform_function(
     check = None if analyses is None else analyses.check(pass_, function, context)
 
     owned = function if transfers_ownership else None
-    call_body = functools.partial(
-        _call_body, pass_, name, function, mod, context, adapter, owned
-    )
+    args = pass_, name, function, mod, context, adapter, owned
     begun = begin_body(pass_.info.name, name, context)
     try:
         if budget == UNLIMITED:  # not `is`: it may have been unpickled
-            result = call_body()
+            result = _call_body(*args)
         else:
+            call_body = functools.partial(_call_body, *args)
             about = budget, pass_.info.name, name, function
             result = run_within(*about, call_body, on_retry)
     except Exception as error:
