@@ -93,7 +93,6 @@ class Scheduler:
         # The coordinator serves one job after another. All workers can be busy only if
         # a job takes as long as it needs to serve one of each worker.
         self._round_seconds = workers * _COORDINATOR_SECONDS
-        self._left = total
         self._not_ready = total
         self._workers = workers
         # A heap of (-weight, function); of (0, function) once they go in order.
@@ -125,7 +124,6 @@ class Scheduler:
                 self._add_ready(event)
             case JobFinished():
                 functions = self._pop_job(event.job)
-                self._left -= len(functions)
                 self._done_weight += sum(self._weights[f] for f in functions)
                 self._done_seconds += event.seconds
                 self._least = event.least
@@ -151,8 +149,6 @@ class Scheduler:
         self._unresolved.discard(event.function)
         if event.again:  # alone: the run may end with it
             self._enqueue(event.function, singly=event.may_truncate)
-        else:
-            self._left -= 1
         return self._use_serial_order() if event.may_truncate else []
 
     def _use_serial_order(self) -> list[Command]:
@@ -166,25 +162,20 @@ class Scheduler:
     def _truncate_after(self, last: float) -> list[Command]:
         """Drop functions after the last one, and cancel jobs of such functions only."""
         self._last = last
-        waiting, self._waiting = self._waiting, []
-        self._waiting_weight = 0
-        singles, self._singles = self._singles, []
-        for function in [function for _, function in waiting]:
-            self._enqueue(function)
-        for function in singles:
-            self._enqueue(function, singly=True)
-        late = [function for function in self._suspects if function > last]
-        self._suspects.difference_update(late)
-        self._left -= len(late)
+        self._waiting = [one for one in self._waiting if one[1] <= last]
+        self._waiting_weight = sum(self._weights[one] for _, one in self._waiting)
+        self._singles = [one for one in self._singles if one <= last]
+        self._suspects = {one for one in self._suspects if one <= last}
+        heapq.heapify(self._waiting)
+        heapq.heapify(self._singles)
         # A job with a function before the end goes on; other results are dropped.
         useless = [job for job, some in self._in_flight.items() if min(some) > last]
         for job in useless:
-            self._left -= len(self._pop_job(job))
+            self._pop_job(job)
         return [CancelJob(job) for job in useless]
 
     def _reclaim(self) -> None:
         self._is_reclaimed = True
-        self._left -= self._not_ready + len(self._waiting)
         self._not_ready = self._waiting_weight = 0
         self._waiting.clear()
 
@@ -252,7 +243,7 @@ class Scheduler:
         return [ResolveFailure(function)]
 
     def _next(self) -> list[Command]:
-        if self._left == 0:
+        if self._is_finished:
             return [Finish()]
         # The run may end with one whose outcome is not decided yet.
         if self._unresolved or self._suspect_job is not None:
@@ -272,6 +263,18 @@ class Scheduler:
                 break  # more functions will be ready, and fewer jobs cost less
             commands.append(self._submit(self._take()))
         return commands
+
+    @property
+    def _is_finished(self) -> bool:
+        # A function without an outcome is in one of these.
+        return not (
+            self._in_flight
+            or self._waiting
+            or self._not_ready
+            or self._singles
+            or self._suspects
+            or self._unresolved
+        )
 
     @property
     def _has_room(self) -> bool:
@@ -300,7 +303,6 @@ class Scheduler:
     def _enqueue(self, function: int, *, singly: bool = False) -> None:
         # It was in a job when the stage was truncated before it.
         if function > self._last:
-            self._left -= 1
             return
         if singly:
             heapq.heappush(self._singles, function)
