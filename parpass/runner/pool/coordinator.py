@@ -226,6 +226,8 @@ class _StageRun:
             return self._on_worker_death(command, error)
         if isinstance(error, JobCancelledError):
             return JobLost(job, None, killed=True)  # the pool killed all workers
+        # Not if its worker died: a descendant of that may go on.
+        self._stage.job_is_over()
         times, new = self._stage.accept_result(answer.result())
         if self._stage.wanted:
             self._to_decode.extend(new)
@@ -318,6 +320,7 @@ class _StageRun:
         jobs = [job for job, (_, one) in self._in_flight.items() if withdraw(one)]
         for job in jobs:
             del self._in_flight[job]
+            self._stage.job_is_over()
         return Withdrawn(jobs)
 
 
