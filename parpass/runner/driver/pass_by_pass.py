@@ -25,6 +25,7 @@ from parpass.runner.ipc.function_outcome import (
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
+from parpass.transform.capture.recorder import Recorder
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import (
     KnownResult,
@@ -62,12 +63,18 @@ def known_results(
         if has_emitted or not is_known:
             return None
         by_function[name] = [
-            (function, effects.get(step, NO_EFFECTS).recorder())
+            (function, _recorder_of(effects.get(step, NO_EFFECTS)))
             for step, function in enumerate(functions)
         ]
         for other in dependencies:
             relying.setdefault(outcomes.names[other], []).append(name)
     return KnownResults(by_function, relying, outcomes.step_seconds)
+
+
+def _recorder_of(effects: Effects) -> Recorder:
+    made = Recorder(None)
+    made.take_over(effects)
+    return made
 
 
 class PassByPassCheckpoint:

@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
@@ -17,6 +17,19 @@ _in_function_pass: ContextVar[bool] = ContextVar(
     "parpass_in_function_pass", default=False
 )
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
+
+
+class Recorded(Protocol):
+    """What a pass recorded, here or in a worker."""
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]: ...
+    @property
+    def remarks(self) -> Sequence[Remark]: ...
+    @property
+    def changes(self) -> Sequence[AnyChange]: ...
+    @property
+    def counted(self) -> Mapping[str, int] | None: ...
 
 
 class Recorder:
@@ -112,7 +125,8 @@ class Recorder:
             self.remarks = []
         self.remarks.extend(remarks)
 
-    def take_over(self, other: Recorder) -> None:
+    def take_over(self, other: Recorded) -> None:
+        """Add what was recorded on a part, such as one function, after what is here."""
         if other.diagnostics:
             self.diag_ctx.diagnostics.extend(other.diagnostics)
         if other.remarks:
