@@ -119,15 +119,10 @@ class Effects(msgspec.Struct, frozen=True):
             result,
         )
 
-    def recorder(self) -> Recorder:
-        """Return a recorder that has them, but for what was emitted."""
-        made = Recorder(None)
-        if self.diagnostics:
-            made.diag_ctx.diagnostics.extend(self.diagnostics)
-        if self.counters:
-            made.counters.update(self.counters)
-        made.remarks, made.changes = self.remarks, self.changes
-        return made
+    @property
+    def counted(self) -> Mapping[str, int] | None:
+        """The counters, as `Recorder.take_over` reads them."""
+        return self.counters
 
 
 NO_EFFECTS = Effects()

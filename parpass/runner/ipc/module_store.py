@@ -73,7 +73,7 @@ class ModuleStore:
         directories: Those that the run takes one of; by default it creates its own.
 
     Attributes:
-        jobs_out: The number of jobs without a result.
+        jobs_out: The number of jobs without an answer that a worker has begun.
         has_ended: Whether the run is over, and `check_open` raises.
     """
 

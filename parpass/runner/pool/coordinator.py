@@ -150,7 +150,7 @@ class _StageRun:
         self._watchdog = Watchdog(executor, board, stage.failures, self._in_flight)
         self._end = Cutoff(len(stage.steps) - 1)  # of which the scheduler was notified
         self._losses = LossCheck(stage.local_seconds)
-        self._cause = ""  # of the last death that is attributed to no function
+        self._cause = ""  # of the last death
         self._loading = ""  # the pass that the worker loaded
         self._to_decode = deque[FunctionHandle]()
         self._ended = Inbox[tuple[int, Future[bytes]]]()  # jobs that have ended
@@ -226,6 +226,8 @@ class _StageRun:
             return self._on_worker_death(command, error)
         if isinstance(error, JobCancelledError):
             return JobLost(job, None, killed=True)  # the pool killed all workers
+        # Not if its worker died: a descendant of that may go on.
+        self._stage.job_is_over()
         times, new = self._stage.accept_result(answer.result())
         if self._stage.wanted:
             self._to_decode.extend(new)
@@ -267,23 +269,20 @@ class _StageRun:
 
     def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
-        killed = was_killed(error.cause)
         work = self._board.take_for_process(error.process)
         self._notify_of_end(f"died: {error.cause}", error.process, work)
-        if (
-            work is None
-            or work.phase == Phase.START
-            or (killed and command.alone and self._failures.allow_retry(work.function))
-        ):
-            self._cause = error.cause
-            self._loading = "" if work is None else self._failures.name_loading(work)
-            return JobLost(command.job, None, killed, error.host_died)
-        if work.step >= self._stage.outcomes.cutoff.steps_on(work.function):
-            return Withdrawn([command.job])  # beyond the end of a serial run
-        traceback = self._board.traceback(work.owner)
-        self._failures.tracebacks[work.owner] = traceback
-        self._failures.record_failure(work, error.cause)
-        return JobLost(command.job, work.function, killed, error.host_died)
+        self._cause = error.cause
+        self._loading = "" if work is None else self._failures.name_loading(work)
+        working_on = None
+        if work is not None and work.phase != Phase.START:
+            if self._failures.is_beyond_end(work):
+                return Withdrawn([command.job])
+            traceback = self._board.traceback(work.owner)
+            self._failures.tracebacks[work.owner] = traceback
+            self._failures.record_failure(work, error.cause)
+            working_on = work.function
+        killed = was_killed(error.cause)
+        return JobLost(command.job, working_on, killed, error.host_died)
 
     def _execute(self, command: Command) -> Sequence[Command]:
         """Carry out a command; return those that its result leads to."""
@@ -321,6 +320,7 @@ class _StageRun:
         jobs = [job for job, (_, one) in self._in_flight.items() if withdraw(one)]
         for job in jobs:
             del self._in_flight[job]
+            self._stage.job_is_over()
         return Withdrawn(jobs)
 
 

@@ -77,7 +77,6 @@ class FailureAttribution:
         self.tracebacks: dict[str, str] = {}
         # By function: what killed its worker, or exceeded a limit.
         self._at_fault: dict[int, tuple[Status, str | Limit]] = {}
-        self._retried: set[int] = set()
         # Those resolved so far: a function, and the body that its worker called.
         self._resolved: set[tuple[int, tuple[str, int]]] = set()
 
@@ -93,9 +92,12 @@ class FailureAttribution:
         return min(watched, default=None)
 
     def is_beyond_end(self, work: Status) -> bool:
-        """Return whether a worker runs a pass that a serial run does not reach."""
+        """Return whether a worker is at a pass that a serial run does not reach.
+
+        It runs the pass, or decodes a function for it, or encodes its result.
+        """
         steps = self.outcomes.cutoff.steps_on(work.function)
-        return work.phase == Phase.PASS and work.step >= steps
+        return work.phase != Phase.START and work.step >= steps
 
     def hangs_at_start(self, work: Status, now: int) -> bool:
         """Return whether a worker loads the stage for too long at `now`."""
@@ -126,16 +128,6 @@ class FailureAttribution:
     def record_failure(self, work: Status, cause: str | Limit) -> None:
         """Record that an activity killed its worker, or exceeded a limit."""
         self._at_fault[work.function] = work, cause
-
-    def allow_retry(self, function: int) -> bool:
-        """Return whether a suspect may run alone again; True once for each function.
-
-        A kill may come from outside, such as when memory is short, and may hit a
-        suspect twice.
-        """
-        is_first_time = function not in self._retried
-        self._retried.add(function)
-        return is_first_time
 
     def resolve(self, function: int) -> FailureResolved:
         """Decide the outcome of a function at fault.

@@ -30,9 +30,9 @@ from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import gc_pause
 from parpass.transform.budget import budgets_of, call_limits
+from parpass.transform.checked_adapter import note_violations
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.plan.commands import RunStage
-from parpass.transform.violations import note_violations
 
 
 class RemoteStage:
@@ -69,15 +69,15 @@ class RemoteStage:
         store: ModuleStore,
         outcomes: StageOutcomes,
         *,
-        workers: int = 1,
-        local_seconds: float | None = None,
-        was_warm: bool = True,
-        observers: RunObserver | None = None,
+        workers: int,
+        local_seconds: float | None,
+        was_warm: bool,
+        observers: RunObserver,
     ) -> None:
         self.steps, self.wanted = command.steps, command.wanted
         self.store = store
         self.outcomes, self.names = outcomes, outcomes.names
-        self.observers = RunObserver() if observers is None else observers
+        self.observers = observers
         self.local_seconds = local_seconds
         self.is_reclaimed = False
         self.written: dict[tuple[str, str], None] = {}
@@ -94,7 +94,7 @@ class RemoteStage:
         to_run = outcomes.missing()
         self.total = len(to_run)
         self._bytes = 0  # of the functions with results
-        self._seconds = [0.0] * len(self.steps)
+        self._seconds_before = list(outcomes.step_seconds)
         self._was_warm, self._began = was_warm, time.perf_counter()
         self._first_began: dict[int, float] = {}  # the first job of each worker
         spec = self._encode_spec(snapshot)
@@ -152,15 +152,18 @@ class RemoteStage:
         self.observers.job_sent(len(message))
         return message
 
+    def job_is_over(self) -> None:
+        """Record that a worker has answered a job, or that none has begun it."""
+        self.store.jobs_out -= 1
+
     def accept_result(self, message: bytes) -> tuple[JobTimes, list[FunctionHandle]]:
         """Add the outcomes of a job; return its times, and functions to decode."""
         result = JobResult.decoded(message)
-        self.store.jobs_out -= 1
         self.observers.job_returned(len(message), result)
         times = result.times
         self._first_began.setdefault(times.process, time.perf_counter() - times.seconds)
         self.written.update(dict.fromkeys(result.findings.written))
-        note_violations(result.findings.violations)
+        note_violations(self.store.adapter, result.findings.violations)
         new: list[FunctionHandle] = []
         for index, outcome in result.outcomes.items():
             held = self._mod.handles[self.names[index]]
@@ -170,8 +173,6 @@ class RemoteStage:
             if result.versions:
                 self._load_versions(outcome, result.versions)
             self._bytes += self.writer.slots.size(index)
-            for at, seconds in enumerate(outcome.seconds):
-                self._seconds[at] += seconds
             self.outcomes.put(index, held, outcome)
             if held.function is None:
                 new.append(held)
@@ -217,5 +218,8 @@ class RemoteStage:
     def end(self) -> None:
         """Notify observers of the end, and update the cost model."""
         nodes = self._bytes / BYTES_PER_NODE
-        COST_MODEL.update_missing(self.steps, self._seconds, nodes)
+        seconds = zip(self.outcomes.step_seconds, self._seconds_before, strict=True)
+        COST_MODEL.update_missing(
+            self.steps, [now - had for now, had in seconds], nodes
+        )
         self.observers.stage_returned(self.starting_seconds())

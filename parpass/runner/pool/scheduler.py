@@ -10,10 +10,11 @@ Kuck, 1987).
 
 When a worker dies, only its job is lost. The function that it was running becomes a
 suspect: it runs again alone, while no other job runs. If the worker dies again, the
-function is at fault. A function whose worker was killed for being overdue is at fault
-without a second trial. The coordinator decides its outcome: a failure, or another run
-under other conditions. All other functions run in either case, so that the error that
-is raised does not depend on the order of events.
+function is at fault. If the worker is killed, perhaps from outside, such as when memory
+is short, the suspect first gets one more trial alone. A function whose worker was
+killed for being overdue is at fault without a second trial. The coordinator decides its
+outcome: a failure, or another run under other conditions. All other functions run in
+either case, so that the error that is raised does not depend on the order of events.
 
 A suspect that runs alone leaves all other workers idle. So if the function is not
 known, or a whole host died, on which a thousand may have run, no function becomes a
@@ -44,7 +45,7 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from parpass.runner.pool.scheduler_events import (
     Abort,
@@ -93,7 +94,6 @@ class Scheduler:
         # The coordinator serves one job after another. All workers can be busy only if
         # a job takes as long as it needs to serve one of each worker.
         self._round_seconds = workers * _COORDINATOR_SECONDS
-        self._left = total
         self._not_ready = total
         self._workers = workers
         # A heap of (-weight, function); of (0, function) once they go in order.
@@ -103,12 +103,12 @@ class Scheduler:
         self._weights = array("q")  # by function; 0 until it is ready
         self._known = 0  # functions that became ready, and their weight
         self._known_weight = 0
-        self._in_flight: dict[int, tuple[int, ...]] = {}
+        self._in_flight: dict[int, SubmitJob] = {}
         self._singles: list[int] = []  # a heap of those that run in jobs of one
         self._suspects: set[int] = set()
         # Functions of jobs whose worker was killed, perhaps from outside.
         self._in_killed_jobs: set[int] = set()
-        self._suspect_job: int | None = None  # the job of a suspect
+        self._excused: set[int] = set()  # suspects that were killed when alone
         self._unresolved: set[int] = set()  # at fault, with no outcome yet
         self._unexplained_deaths = 0
         self._external_kills = 0
@@ -124,23 +124,22 @@ class Scheduler:
             case FunctionsReady():
                 self._add_ready(event)
             case JobFinished():
-                functions = self._pop_job(event.job)
-                self._left -= len(functions)
-                self._done_weight += sum(self._weights[f] for f in functions)
+                done = self._in_flight.pop(event.job)
+                self._done_weight += sum(self._weights[f] for f in done.functions)
                 self._done_seconds += event.seconds
                 self._least = event.least
                 self._unexplained_deaths = self._external_kills = 0
             case JobLost():
                 return self._on_job_lost(event)
             case DeadlinePassed():
-                self._enqueue_all(self._pop_job(event.job), but=(event.function,))
+                self._enqueue_all(event.job, but=(event.function,))
                 return self._request_resolution(event.function)
             case Truncated():
                 ended = self._truncate_after(event.last)
                 return [*ended, *self._use_serial_order(), *self._next()]
             case Withdrawn():
                 for job in event.jobs:
-                    self._enqueue_all(self._pop_job(job))
+                    self._enqueue_all(job)
             case Reclaimed():
                 self._reclaim()
             case FailureResolved():
@@ -151,8 +150,6 @@ class Scheduler:
         self._unresolved.discard(event.function)
         if event.again:  # alone: the run may end with it
             self._enqueue(event.function, singly=event.may_truncate)
-        else:
-            self._left -= 1
         return self._use_serial_order() if event.may_truncate else []
 
     def _use_serial_order(self) -> list[Command]:
@@ -166,25 +163,21 @@ class Scheduler:
     def _truncate_after(self, last: float) -> list[Command]:
         """Drop functions after the last one, and cancel jobs of such functions only."""
         self._last = last
-        waiting, self._waiting = self._waiting, []
-        self._waiting_weight = 0
-        singles, self._singles = self._singles, []
-        for function in [function for _, function in waiting]:
-            self._enqueue(function)
-        for function in singles:
-            self._enqueue(function, singly=True)
-        late = [function for function in self._suspects if function > last]
-        self._suspects.difference_update(late)
-        self._left -= len(late)
+        self._waiting = [one for one in self._waiting if one[1] <= last]
+        self._waiting_weight = sum(self._weights[one] for _, one in self._waiting)
+        self._singles = [one for one in self._singles if one <= last]
+        self._suspects = {one for one in self._suspects if one <= last}
+        heapq.heapify(self._waiting)
+        heapq.heapify(self._singles)
         # A job with a function before the end goes on; other results are dropped.
-        useless = [job for job, some in self._in_flight.items() if min(some) > last]
+        jobs = list(self._in_flight.values())
+        useless = [one.job for one in jobs if min(one.functions) > last]
         for job in useless:
-            self._left -= len(self._pop_job(job))
+            del self._in_flight[job]
         return [CancelJob(job) for job in useless]
 
     def _reclaim(self) -> None:
         self._is_reclaimed = True
-        self._left -= self._not_ready + len(self._waiting)
         self._not_ready = self._waiting_weight = 0
         self._waiting.clear()
 
@@ -203,13 +196,8 @@ class Scheduler:
         self._not_ready -= len(event.functions)
 
     def _on_job_lost(self, event: JobLost) -> list[Command]:
-        was_alone = self._suspect_job == event.job
-        functions = self._pop_job(event.job)
-        # The slot may be stale: of the job before, if the worker died before it wrote.
-        suspect = event.working_on if event.working_on in functions else None
-        again = self._in_killed_jobs.intersection(functions)
-        if event.host_died and not was_alone and suspect not in again:
-            suspect = None
+        lost = self._in_flight.pop(event.job)
+        suspect = self._suspect_of(event, lost)
         if suspect is not None:
             self._unexplained_deaths = self._external_kills = 0
         elif event.killed:
@@ -221,29 +209,37 @@ class Scheduler:
             or self._external_kills > _MAX_EXTERNAL_KILLS
         ):
             return [Abort()]
-        if was_alone and suspect is not None:
+        if lost.alone and suspect is not None:
             return self._request_resolution(suspect)
-        if was_alone:
-            # The worker died before it ran the suspect, which stays one.
-            self._suspects.update(functions)
+        if lost.alone:  # it stays a suspect
+            self._suspects.update(lost.functions)
             return self._next()
         is_unclear = event.killed and (suspect is None or event.host_died)
-        for function in functions:
+        again = self._in_killed_jobs.intersection(lost.functions)
+        for function in lost.functions:
             if function == suspect:
                 self._suspects.add(function)
             else:  # one that was in two such jobs may be the cause
                 self._enqueue(function, singly=is_unclear and function in again)
         if is_unclear:
-            self._in_killed_jobs.update(functions)
+            self._in_killed_jobs.update(lost.functions)
         return self._next()
 
-    def _pop_job(self, job: int) -> tuple[int, ...]:
-        if self._suspect_job == job:
-            self._suspect_job = None
-        return self._in_flight.pop(job)
+    def _suspect_of(self, event: JobLost, lost: SubmitJob) -> int | None:
+        """Return the function that may have ended a worker; None if there is none."""
+        suspect = event.working_on
+        # The slot may be stale: of the job before, if the worker died before it wrote.
+        if suspect is None or suspect not in lost.functions:
+            return None
+        if not lost.alone:
+            is_excused = event.host_died and suspect not in self._in_killed_jobs
+        elif is_excused := event.killed and suspect not in self._excused:
+            self._excused.add(suspect)
+        return None if is_excused else suspect
 
-    def _enqueue_all(self, functions: Sequence[int], but: Collection[int] = ()) -> None:
-        for function in functions:
+    def _enqueue_all(self, job: int, but: Collection[int] = ()) -> None:
+        """Enqueue the functions of a job, which is over."""
+        for function in self._in_flight.pop(job).functions:
             if function not in but:
                 self._enqueue(function)
 
@@ -252,10 +248,10 @@ class Scheduler:
         return [ResolveFailure(function)]
 
     def _next(self) -> list[Command]:
-        if self._left == 0:
+        if self._is_finished:
             return [Finish()]
         # The run may end with one whose outcome is not decided yet.
-        if self._unresolved or self._suspect_job is not None:
+        if self._unresolved or self._suspect_runs:
             return []
         commands: list[Command] = []
         while self._singles and self._has_room:
@@ -274,6 +270,23 @@ class Scheduler:
         return commands
 
     @property
+    def _is_finished(self) -> bool:
+        # A function without an outcome is in one of these.
+        return not (
+            self._in_flight
+            or self._waiting
+            or self._not_ready
+            or self._singles
+            or self._suspects
+            or self._unresolved
+        )
+
+    @property
+    def _suspect_runs(self) -> bool:
+        jobs = self._in_flight
+        return len(jobs) == 1 and next(iter(jobs.values())).alone
+
+    @property
     def _has_room(self) -> bool:
         # A job that is queued behind one that hangs would not run in order.
         each = 1 if self._in_serial_order else _JOBS_IN_FLIGHT
@@ -285,22 +298,20 @@ class Scheduler:
             return []
         first = min(self._suspects)
         self._suspects.remove(first)
-        command = self._submit((first,), alone=True)
-        self._suspect_job = command.job
-        return [command]
+        return [self._submit((first,), alone=True)]
 
     def _submit(self, functions: tuple[int, ...], *, alone: bool = False) -> SubmitJob:
         self._jobs += 1
-        self._in_flight[self._jobs] = functions
         pace, weights = self.pace, self._weights
         weight = sum([weights[function] for function in functions])
         seconds = math.inf if pace is None else pace * weight
-        return SubmitJob(self._jobs, functions, alone, seconds)
+        made = SubmitJob(self._jobs, functions, alone, seconds)
+        self._in_flight[made.job] = made
+        return made
 
     def _enqueue(self, function: int, *, singly: bool = False) -> None:
         # It was in a job when the stage was truncated before it.
         if function > self._last:
-            self._left -= 1
             return
         if singly:
             heapq.heappush(self._singles, function)
@@ -362,7 +373,7 @@ class Scheduler:
 
         Otherwise, workers are through with them before that function has ended.
         """
-        jobs = self._in_flight.values()
+        jobs = [one.functions for one in self._in_flight.values()]
         giant = max([self._weights[job[0]] for job in jobs if len(job) == 1], default=0)
         return self._waiting_weight + self._unready_weight > giant
 

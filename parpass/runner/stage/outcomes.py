@@ -16,15 +16,13 @@ serial run, so the merge drops them.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from parpass.diagnostic import Diagnostic, extend_error
+from parpass.diagnostic import extend_error
 from parpass.errors.core import add_note
 from parpass.errors.failures import attach_others
-from parpass.remark import Remark
 from parpass.runner.ipc.function_outcome import (
     ANY_FUNCTION,
     NO_EFFECTS,
@@ -38,9 +36,8 @@ from parpass.runner.ipc.function_outcome import (
 )
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.transform import Pass
-from parpass.transform.capture.change import AnyChange
 from parpass.transform.capture.emission import Emission
-from parpass.transform.capture.recorder import has_error
+from parpass.transform.capture.recorder import Recorder, has_error
 from parpass.transform.plan.commands import StepRecord, describe_location
 
 
@@ -255,49 +252,45 @@ def merge_records(
 def _merge_step(
     at: int, step: Pass, notable: _Notable, outcomes: StageOutcomes
 ) -> StepRecord:
-    diagnostics: list[Diagnostic] = []
-    emissions: list[Emission] = []
-    remarks: list[Remark] = []
-    changes: list[AnyChange] = []
-    counters: Counter[str] = Counter()
+    total, emissions = Recorder(None), list[Emission]()
     failure: BaseException | None = None
     function: str | None = None
     for index, outcome in notable:
         part = outcome.effects.get(at, NO_EFFECTS)
         if part is not NO_EFFECTS:
-            # The counts are those before an emission: on the function so far, in the
-            # stage from here on.
-            before, made = len(diagnostics), len(remarks)
-            emissions += [
-                replace(
-                    one,
-                    diagnostic_count=before + one.diagnostic_count,
-                    remark_count=made + one.remark_count,
-                )
-                for one in part.emissions
-            ]
-            diagnostics.extend(part.diagnostics)
-            remarks.extend(part.remarks)
-            changes.extend(part.changes)
-            counters.update(part.counters or {})
+            if part.emissions:
+                emissions += _shifted(part.emissions, total)
+            total.take_over(part)
             if function is None and has_error(part.diagnostics):
                 function = outcomes.names[index]
         if outcome.failure is not None and at == len(outcome.seconds) - 1:
             failure, function = outcome.failure, outcomes.names[index]
-            extend_error(failure, part.diagnostics, diagnostics)
+            extend_error(failure, part.diagnostics, total.diagnostics)
             attach_others(failure, _other_failures(at, step, index, notable, outcomes))
             break
     return StepRecord(
         step.info.name,
-        diagnostics,
-        counters or None,
+        total.diagnostics,
+        total.counted,
         outcomes.step_seconds[at],
         failure,
         function,
         emissions,
-        remarks,
-        changes,
+        total.remarks,
+        total.changes,
     )
+
+
+def _shifted(emissions: Sequence[Emission], before: Recorder) -> list[Emission]:
+    """Return emissions with the counts in the stage, not on the function so far."""
+    return [
+        replace(
+            one,
+            diagnostic_count=before.diagnostic_count + one.diagnostic_count,
+            remark_count=before.remark_count + one.remark_count,
+        )
+        for one in emissions
+    ]
 
 
 def _other_failures(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning, WorkerDiedError
 from parpass.runner import open_runner
+from parpass.runner.pool import scheduler
 from parpass.runner.pool.coordinator import LossCheck
 from parpass.transform import Pass, Sequential
 from tests.support.profiles import examples
@@ -134,6 +135,16 @@ def test_an_error_that_serial_would_have_met_first_goes_before_a_death():
 def test_workers_that_die_before_they_begin_are_no_functions_fault():
     with pytest.raises(RuntimeUseError, match=r"before they can begin \(SIGKILL\(-9\)"):
         run_on(ThreadExecutor(dies_at_once=True), program(*range(4)), [Add(1)])
+
+
+def test_an_error_for_hosts_that_keep_dying_names_the_cause_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(scheduler, "_MAX_EXTERNAL_KILLS", 0)
+    executor = ThreadExecutor(dies_with_host=True)
+    message = r"before they can begin \(SIGKILL\(-9\)\); the system may be out of mem"
+    with pytest.raises(RuntimeUseError, match=message):
+        run_on(executor, program(1), [Die(1)])
 
 
 def test_a_stage_that_cannot_go_on_ends_its_jobs_alone_and_is_run_here():

@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from parpass.runner import open_runner
+from parpass.runner import Runner, open_runner
+from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
+from parpass.runner.pool import stage_writer
 from parpass.runner.pool.worker_pool import Pool
 from parpass.spi import Status
 from parpass.transform import FunctionPass, PassContext, PassInfo
+from tests.runner.pool.hanging import FailOnceOpened, HangsWhenDecoded
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.executors import ThreadExecutor
-from tests.support.runner.pooled import pooled
+from tests.support.runner.pooled import new_pipe, pooled, run_pooled
 from tests.support.toy.ir import Fn, Program, program, values_of
 
 RELEASED = {1: threading.Event(), 2: threading.Event()}
@@ -127,3 +132,27 @@ def test_a_worker_that_finishes_as_its_job_is_ended_is_watched_as_before(
     executor.close()
     assert values_of(after) == {"f0": (1,), "f1": (2,)}
     assert executor.ended == [False, True]
+
+
+@pytest.fixture
+def _unknown_costs() -> Iterator[None]:
+    forget_costs()
+    yield
+    forget_costs()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_unknown_costs")
+def test_what_hangs_beyond_the_end_before_its_pass_begins_does_not_hang_the_run(
+    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    """The first function and the last are one job, which is not beyond the end."""
+    monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
+    pipe = str(new_pipe(tmp_path))
+    step, odd = FailOnceOpened(pipe), cast("Any", HangsWhenDecoded(pipe, os.getpid()))
+    COST_MODEL.update([step], [2.5e-7 * BYTES_PER_NODE], 1)
+    large = Fn(tuple(range(100_000)))
+    with pytest.raises(ValueError, match="too many"):
+        run_pooled(
+            runner, step, Program({"f0": Fn((0,)), "f1": large, "f2": Fn((odd,))})
+        )

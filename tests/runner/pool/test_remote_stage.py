@@ -6,11 +6,13 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from parpass.runner import open_runner
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunction, decode
@@ -26,14 +28,24 @@ from parpass.runner.observers import RunObserver
 from parpass.runner.pool import remote_stage, stage_writer
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler_events import FunctionsReady
+from parpass.runner.pool.worker_pool import Pool
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import BlobSink, Pass, PassContext, Source, gc_pause
-from parpass.transform.checked_adapter import for_run
+from parpass.transform import (
+    BlobSink,
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Source,
+    gc_pause,
+)
+from parpass.transform.checked_adapter import checked
 from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
 from parpass.transform.plan.commands import RunStage
 from tests.support.runner.costs import forget_costs
+from tests.support.runner.pooled import kept_folders, new_pipe, pooled
 from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
-from tests.support.toy.passes import Add
+from tests.support.toy.passes import Add, FailOn
 
 BYTES = 10_000  # of a packed function
 
@@ -55,7 +67,7 @@ def _unknown_cost() -> None:
 
 @pytest.fixture
 def store() -> Iterator[ModuleStore]:
-    store = ModuleStore(for_run(SlowAdapter()))
+    store = ModuleStore(checked(SlowAdapter()))
     yield store
     store.close()
 
@@ -64,17 +76,32 @@ def store() -> Iterator[ModuleStore]:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleStore]:
     """A store whose functions are encoded together, however busy the machine is."""
     monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
-    store = ModuleStore(for_run(RunAdapter()))
+    store = ModuleStore(checked(RunAdapter()))
     yield store
     store.close()
 
 
-def pooled_stage(store: ModuleStore, passes: list[Pass], mod: Program) -> RemoteStage:
+def pooled_stage(
+    store: ModuleStore,
+    passes: list[Pass],
+    mod: Program | StoredModule,
+    *,
+    workers: int = 1,
+    was_warm: bool = True,
+    observers: RunObserver | None = None,
+) -> RemoteStage:
     held = store.wrap(mod)
-    snapshot = Snapshot.take(PassContext())
-    outcomes = StageOutcomes(list(held.handles), len(passes))
-    command = RunStage(tuple(passes), mod, wanted=True, is_last=True)
-    return RemoteStage(command, held, snapshot, store, outcomes)
+    return RemoteStage(
+        RunStage(tuple(passes), mod, wanted=True, is_last=True),
+        held,
+        Snapshot.take(PassContext()),
+        store,
+        StageOutcomes(list(held.handles), len(passes)),
+        workers=workers,
+        local_seconds=None,
+        was_warm=was_warm,
+        observers=RunObserver() if observers is None else observers,
+    )
 
 
 def test_large_functions_are_packed_first_the_largest_before_others(
@@ -218,12 +245,9 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     packed = [encoder.encode(Fn((at,))) for at in range(3)]
     encoder.close()
     held = {f"f{at}": FunctionHandle(encoded=one) for at, one in enumerate(packed)}
-    outcomes = StageOutcomes(list(held), 1)
-    snapshot = Snapshot.take(PassContext())
     mod = StoredModule(program(0, 0, 0), held)
     counter = ByteCounter()
-    command = RunStage((Add(1),), mod, wanted=True, is_last=True)
-    stage = RemoteStage(command, mod, snapshot, runs, outcomes, observers=counter)
+    stage = pooled_stage(runs, [Add(1)], mod, observers=counter)
     stage.writer.encode_some()
     spec = Path(runs.folder.path, spec_file_name(1)).stat().st_size
     assert 0 <= counter.sent - spec - len(packed[0].batch.payload) < 20
@@ -243,16 +267,7 @@ class ByteCounter(RunObserver):
 def test_a_worker_is_starting_until_its_first_job(
     store: ModuleStore, was_warm: bool, seconds: float
 ):
-    held = store.wrap(program(0))
-    stage = RemoteStage(
-        RunStage((Add(1),), held, wanted=True, is_last=True),
-        held,
-        Snapshot.take(PassContext()),
-        store,
-        StageOutcomes(list(held.handles), 1),
-        workers=3,
-        was_warm=was_warm,
-    )
+    stage = pooled_stage(store, [Add(1)], program(0), workers=3, was_warm=was_warm)
     stage._began -= 4.0  # pyright: ignore[reportPrivateUsage]
     for process, spent in ((1, 1.0), (1, 1.0), (2, 2.0)):
         result = JobResult({}, JobTimes(spent, process=process))
@@ -284,7 +299,7 @@ class WastefulAdapter(ToyAdapter):
 
 def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int:
     """Return how often the collector looks while so many functions are unpacked."""
-    store = ModuleStore(for_run(adapter))
+    store = ModuleStore(checked(adapter))
     mod = program(*range(functions))
     stage = pooled_stage(store, [Add(1)], mod)
     encoder = store.encoder()
@@ -311,3 +326,49 @@ def test_the_collector_looks_at_several_small_functions_at_once(
 def test_the_collector_rests_no_longer_than_a_moment():
     slow = WastefulAdapter(MAX_GC_PAUSE_SECONDS * 1.1)
     assert collections_while_looked_at(slow, 5) >= 5
+
+
+class WaitsForWithdrawal(FunctionPass):
+    """Waits on the second function until a job was withdrawn."""
+
+    pass_info = PassInfo(0, "WaitsForWithdrawal")
+
+    def __init__(self, pipe: Path) -> None:
+        self.pipe = pipe
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if func.values == (1,):
+            self.pipe.read_bytes()
+        return func
+
+
+class TellsOfWithdrawal(Pool):
+    """A pool that opens a pipe once it has withdrawn a job."""
+
+    def __init__(self, pipe: Path) -> None:
+        super().__init__(2)
+        self._pipe = pipe
+        self.has_withdrawn = False
+
+    def withdraw(self, answer: Future[bytes]) -> bool:
+        is_withdrawn = super().withdraw(answer)
+        if is_withdrawn and not self.has_withdrawn:
+            self.has_withdrawn = True
+            self._pipe.write_bytes(b"")
+        return is_withdrawn
+
+
+@pytest.mark.slow
+def test_a_directory_is_kept_though_a_job_was_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
+    pipe, before = new_pipe(tmp_path), kept_folders()
+    executor = TellsOfWithdrawal(pipe)
+    steps = [WaitsForWithdrawal(pipe), FailOn(0)]
+    with open_runner(executor=executor) as runner:
+        with pytest.raises(ValueError, match="met 0"):
+            runner.run_sync(program(*range(4)), steps, context=pooled())
+        assert executor.has_withdrawn
+        assert len(kept_folders() - before) == 1
+    executor.close()

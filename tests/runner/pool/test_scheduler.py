@@ -328,6 +328,28 @@ def test_a_suspect_whose_worker_dies_on_idle_runs_alone_once_more():
     assert (job.functions, job.alone) == ((0,), True)
 
 
+@pytest.mark.parametrize(("killed", "tries"), [(False, 1), (True, 2)])
+def test_a_suspect_whose_worker_was_killed_runs_alone_once_more(
+    killed: bool, tries: int
+):
+    pool = ready(1, workers=1)
+    pool.killers = {0}
+    pool.lose(JobLost(pool.job_of(0), 0, killed))
+    for _ in range(tries):
+        assert not pool.blamed
+        assert [job.alone for job in pool.in_flight.values()] == [True]
+        pool.lose(JobLost(pool.job_of(0), 0, killed))
+    assert pool.blamed == {0}
+
+
+def test_a_suspect_that_is_killed_once_and_then_finishes_is_not_to_blame():
+    pool = ready(1, workers=1)
+    for _ in range(2):
+        pool.lose(JobLost(pool.job_of(0), 0, killed=True))
+    pool.finish(pool.job_of(0), seconds=0.0)
+    assert pool.finished
+
+
 def test_a_function_that_was_not_in_the_job_is_no_suspect():
     pool = ready(2, workers=1)
     job = next(iter(pool.in_flight.values()))
@@ -461,13 +483,13 @@ def test_what_kills_with_no_word_of_what_it_was_at_is_found_out():
             commands = schedule.handle(lost)
         else:
             commands = schedule.handle(JobFinished(job.job, 0.01))
-    assert kills == 3
+    assert kills == 4
 
 
 def test_who_was_lost_with_a_host_is_no_suspect_until_that_happens_again():
     schedule = Scheduler(total=1, workers=1)
     (job,) = schedule.handle(FunctionsReady([0], [1]))
-    for alone in (False, True):
+    for alone in (False, True, True):
         assert isinstance(job, SubmitJob)
         (job,) = schedule.handle(JobLost(job.job, 0, killed=True, host_died=True))
         assert isinstance(job, SubmitJob)

@@ -257,4 +257,4 @@ def test_a_reported_error_ends_the_run_but_not_the_pass():
 
 def test_a_module_without_functions_has_empty_records():
     records = merge_records(STEPS, outcomes({}))
-    assert [record.diagnostics for record in records] == [[], []]
+    assert [list(record.diagnostics) for record in records] == [[], []]

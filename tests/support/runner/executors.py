@@ -48,6 +48,7 @@ class ThreadExecutor(Executor):
         workers: How many workers it says that it has.
         seed: Of the order.
         dies_at_once: Whether workers die before they begin.
+        dies_with_host: Whether a worker that dies does so with its host.
         deaths: How often, besides, its worker dies at random: before it begins with a
             job, or before the job's result is sent.
         log: Gets a word for each thing that is asked of it.
@@ -59,6 +60,7 @@ class ThreadExecutor(Executor):
         seed: int = 0,
         *,
         dies_at_once: bool = False,
+        dies_with_host: bool = False,
         deaths: int = 0,
         log: list[str] | None = None,
     ) -> None:
@@ -67,6 +69,7 @@ class ThreadExecutor(Executor):
         self.log: list[str] = [] if log is None else log
         self._random = random.Random(seed)
         self._dies_at_once = dies_at_once
+        self._dies_with_host = dies_with_host
         self._deaths = deaths
         self._pending: list[Work] = []
         self._changed = threading.Condition()
@@ -142,7 +145,9 @@ class ThreadExecutor(Executor):
             result = run(job)
             self._die_perhaps()
         except WorkerDeath:
-            _fail(answer, JobLostError("SIGKILL(-9)", os.getpid()))
+            with_host = self._dies_with_host
+            lost = JobLostError("SIGKILL(-9)", os.getpid(), host_died=with_host)
+            _fail(answer, lost)
             _wait_until_seen(os.fsdecode(Job.decoded(job).folder))
         except BaseException as error:  # noqa: BLE001 -- as a pool hands it on
             _fail(answer, error)
