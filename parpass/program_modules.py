@@ -13,8 +13,7 @@ import os
 import site
 import sys
 import threading
-from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -94,15 +93,17 @@ class _ByValue(NamedTuple):
     """The loaded modules that go by value, and what they were found from.
 
     Attributes:
+        others: Those that the program has not registered with cloudpickle.
+        program: All that are of the program: one may get the place of another.
         loaded: The number of all loaded modules.
         last: The last of them, after which the next one is added.
         registered: Those that the program has registered with cloudpickle.
-        others: Those that it has not.
         unchanged: Enters as the modules, where there are no others.
     """
 
     modules: frozenset[str]
-    others: list[ModuleType]
+    others: set[str]
+    program: Mapping[str, ModuleType]
     loaded: int
     last: Any
     path: list[str]
@@ -111,8 +112,6 @@ class _ByValue(NamedTuple):
 
 
 _found_by_value: _ByValue | None = None
-_registrations = Counter[str]()  # how many threads pickle a module with `registered`
-_lock = threading.RLock()
 
 
 def modules_by_value() -> frozenset[str]:
@@ -132,31 +131,30 @@ def _find_by_value() -> _ByValue:
         known is None
         or len(modules) != known.loaded
         or last is not known.last
+        or not known.program.items() <= modules.items()
         or sys.path != known.path
         or registered != known.registered
     ):
-        now = len(modules), last, list(sys.path), registered
+        before = len(modules), last, list(sys.path), registered
         with forks_wait():
-            found = _names_by_value(registered)
+            program = program_modules()
+            found = _names_by_value(registered, program)
         others = map(modules.get, found - registered - {"__main__"})
+        names = {one.__name__ for one in others if isinstance(one, ModuleType)}
+        unchanged = contextlib.nullcontext(found)
         known = _found_by_value = _ByValue(
-            found,
-            [
-                one
-                for one in others
-                if isinstance(one, ModuleType) and one.__name__ in found
-            ],
-            *now,
-            contextlib.nullcontext(found),
+            found, names & found, program, *before, unchanged
         )
     return known
 
 
-def _names_by_value(registered: set[str]) -> frozenset[str]:
+def _names_by_value(
+    registered: set[str], program: Mapping[str, ModuleType]
+) -> frozenset[str]:
     found = {"__main__", *registered}
     found.update(
         name
-        for name, module in program_modules().items()
+        for name, module in program.items()
         # Without a spec it was made at run time, perhaps by an extension.
         if getattr(module, "__spec__", None) and not is_found_by_name(name)
     )
@@ -169,16 +167,39 @@ def _names_by_value(registered: set[str]) -> frozenset[str]:
 def _registered_by_program() -> set[str]:
     cloudpickle = sys.modules.get("cloudpickle")  # who has registered has imported it
     listed = getattr(cloudpickle, "list_registry_pickle_by_value", None)
-    if listed is None:
-        return set()
-    return listed() - _registrations.keys() if _registrations else listed()
+    names: set[str] = set() if listed is None else listed()
+    return {one for one in names if type(one) is not _NameHere}
+
+
+class _Thread(threading.local):
+    registration: object = None  # the innermost of this thread
+
+
+class _NameHere(str):
+    """The name of a module, which equals it within a registration in a thread only.
+
+    Cloudpickle has one registry for all threads. So other threads, and children that
+    they fork, find there what the program has registered, now and meanwhile.
+    """
+
+    __hash__ = str.__hash__
+
+    def __init__(self, _name: str) -> None:
+        self.registration = _thread.registration
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not str or self.registration is not _thread.registration:
+            return self is other
+        return str.__eq__(self, other)
+
+
+_thread = _Thread()
 
 
 def registered_by_value() -> contextlib.AbstractContextManager[frozenset[str]]:
     """Let cloudpickle pickle by value, meanwhile, what other processes cannot import.
 
-    Several threads may be in here, each for the modules that there are by then. It
-    enters as the result of `modules_by_value`.
+    It does so in this thread. It enters as the result of `modules_by_value`.
     """
     found = _find_by_value()
     return _register(found) if found.others else found.unchanged
@@ -189,22 +210,19 @@ def _register(found: _ByValue) -> Generator[frozenset[str]]:
     # It takes longer than all other imports here.
     from cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
-    modules = found.others
-    with forks_wait(), _lock:
-        _registrations.update(one.__name__ for one in modules)
+    outer, _thread.registration = _thread.registration, object()
+    # It looks at the names of modules, and keeps those.
+    modules = [ModuleType(_NameHere(name)) for name in found.others]
+    try:
         for module in modules:
             with contextlib.suppress(ValueError):  # it is not loaded any more
                 register_pickle_by_value(module)
-    try:
         yield found.modules
     finally:
-        with forks_wait(), _lock:
-            _registrations.subtract(one.__name__ for one in modules)
-            for module in modules:
-                if _registrations[module.__name__] <= 0:
-                    with contextlib.suppress(ValueError):  # the program has
-                        unregister_pickle_by_value(module)
-                    del _registrations[module.__name__]
+        _thread.registration = outer
+        for module in modules:
+            with contextlib.suppress(ValueError):  # it was not, or the program has
+                unregister_pickle_by_value(module)
 
 
 class DelegatingFinder:

@@ -25,12 +25,13 @@ from parpass.runner.cost_model import (
     StartupAmortizer,
 )
 from parpass.runner.estimates import Estimate, estimate, total_nodes
-from parpass.runner.executor import Executor
+from parpass.runner.executor import DEFAULT_START_SECONDS, Executor
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, any_limited
 from parpass.transform.config import (
     ASKING_WORKERS_SECONDS,
     CHECK_CONTRACT,
+    START_TIMEOUT,
     optimizations_in,
 )
 from parpass.transform.debug.reproducer import REPRODUCER
@@ -38,6 +39,9 @@ from parpass.transform.passes import declared_where
 from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
+# Seconds that the workers must save on the rest to get it when the first one is ready:
+# the others have yet to start, and this process to import the coordinator.
+_OFFLOAD_SECONDS = 0.2
 _START_UP_SECONDS = 0.5  # seconds to start the processes, and for them to load, besides
 # Passes that go together at most: a pass that reads other functions has the passes
 # before it run on them, and those read others, as deep on Python's stack as this.
@@ -106,27 +110,31 @@ class PlacementPolicy:
     """Chooses, for each stage of a run, the process in which it runs.
 
     Args:
-        executor: The workers.
+        executor: The workers; None if there are none.
         adapter: Counts the nodes of functions.
         context: The settings in force.
         amortizer: What the runner has lost by not having started its workers.
         isolated: See the attribute.
 
     Attributes:
-        executor: The workers.
+        why_serial: Why the run has no workers; None if it has.
         isolated: Whether every function pass runs in a worker.
+        start_seconds: The limit for a worker to start, and to load a stage.
     """
 
     def __init__(
         self,
-        executor: Executor,
+        executor: Executor | None,
         adapter: ModuleAdapter,
         context: PassContext,
         amortizer: StartupAmortizer,
         *,
         isolated: bool = False,
     ) -> None:
-        self.executor = executor
+        self._executor = executor
+        self.why_serial: PlacementReason | None = None
+        if executor is None:
+            self.why_serial = PlacementReason.NO_WORKERS
         self._adapter = adapter
         self._context = context
         self._amortizer = amortizer
@@ -138,6 +146,18 @@ class PlacementPolicy:
         )
         self._keeps_small = optimizations_in(config).local_small_stages
         self._given_overhead: float | None = config.get(ASKING_WORKERS_SECONDS)
+        self.start_seconds: float = config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
+
+    @property
+    def executor(self) -> Executor:
+        """The workers of a run that has some."""
+        assert self._executor is not None
+        return self._executor
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether there are workers, and they have been started."""
+        return self.why_serial is None and self.executor.is_warm
 
     def choose(
         self,
@@ -152,12 +172,18 @@ class PlacementPolicy:
             budgets: The limits of each.
             functions: The functions by name, as objects or as handles of the store.
         """
-        stage = _Stage(steps, budgets, functions)
+        count = together(steps, self._context)
+        stage = _Stage(steps[:count], budgets[:count], functions)
         for rule in self._RULES:
             placed = rule(self, stage)
             if placed is not None:
                 return placed
         return self._by_cost(stage)
+
+    def _if_serial(self, stage: _Stage) -> Placed | None:
+        if self.why_serial is None:
+            return None
+        return Placed(Placement.LOCAL, len(stage.steps), self.why_serial)
 
     def _if_empty(self, stage: _Stage) -> Placed | None:
         return None if stage.functions else self._here(stage)
@@ -176,17 +202,12 @@ class PlacementPolicy:
         this. A limit is below it: "here" it is checked when the pass is done, which is
         warned of.
         """
-        places = [declared_where(step) for step in stage.steps]
-        if not any(places):
-            return None
-        count = undivided([place == "here" for place in places])
-        if places[0] == "here":
-            _warn_of_late_limits(stage.steps[:count], stage.budgets[:count])
-            return Placed(Placement.LOCAL, count, PlacementReason.DECLARED_HERE)
-        first = _Stage(stage.steps[:count], stage.budgets[:count], stage.functions)
-        if any(places[:count]):
-            return self._in_workers(first)
-        return self.choose(*first)
+        places = {declared_where(step) for step in stage.steps}
+        if "here" in places:
+            _warn_of_late_limits(stage.steps, stage.budgets)
+            here = PlacementReason.DECLARED_HERE
+            return Placed(Placement.LOCAL, len(stage.steps), here)
+        return self._in_workers(stage) if "workers" in places else None
 
     def _if_limited(self, stage: _Stage) -> Placed | None:
         """Run passes with limits where these can be enforced whatever a pass does."""
@@ -221,6 +242,7 @@ class PlacementPolicy:
     # The first that applies wins. Results are the same wherever a stage runs, so rules
     # are about safety, which come first, and speed.
     _RULES = (
+        _if_serial,
         _if_empty,
         _if_untrusted,
         _if_declared,
@@ -240,11 +262,10 @@ class PlacementPolicy:
         return Placed(Placement.LOCAL, len(stage.steps), why, estimate=known)
 
     def _in_workers(self, stage: _Stage) -> Placed:
-        return Placed(Placement.REMOTE, together(stage.steps, self._context))
+        return Placed(Placement.REMOTE, len(stage.steps))
 
     def _to_be_probed(self, stage: _Stage) -> Placed:
-        count = together(stage.steps, self._context)
-        return Placed(Placement.PROBE, count, may_take_back=True)
+        return Placed(Placement.PROBE, len(stage.steps), may_take_back=True)
 
     def dispatch_overhead(self, functions: int) -> float:
         """Return the seconds that workers must save on a stage to be worth it."""
@@ -260,6 +281,12 @@ class PlacementPolicy:
         # Of one function nothing can be shared out.
         is_alone = functions <= 1 or self.executor.workers <= 1
         return math.inf if is_alone else WARM_OVERHEAD_SECONDS
+
+    @property
+    def offload_overhead(self) -> float:
+        """The seconds that workers must save once the first of them is ready."""
+        given = self._given_overhead
+        return _OFFLOAD_SECONDS if given is None else given
 
     def speedup(self) -> SpeedupModel:
         """Return the model of what the workers save."""

@@ -19,7 +19,7 @@ from parpass.transform import (
     adapter_of,
 )
 from parpass.transform.adapter import keep_inline
-from parpass.transform.checked_adapter import adapter_name, for_run
+from parpass.transform.checked_adapter import adapter_name
 from parpass.transform.function_copies import own_module, round_trip_all
 from parpass.transform.program_format import first_difference
 
@@ -37,7 +37,7 @@ def check_codec(mod: Any) -> None:
         LawError: A decoded value differs from the encoded one.
         Exception: Exceptions of the codec.
     """
-    adapter = for_run(adapter_of(mod, "check_codec"))
+    adapter = adapter_of(mod, "check_codec")
     unpickled: ModuleAdapter = pickle.loads(pickle_by_value(adapter))
     shell = _round_trip_shell(adapter, unpickled, own_module(adapter, mod))
     functions = dict(adapter.functions(mod))

@@ -18,7 +18,7 @@ from parpass.transform import ModuleAdapter, Pass, PassContext, adapter_of, as_p
 from parpass.transform.adapter import keep_inline
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
-from parpass.transform.checked_adapter import adapter_name, for_run
+from parpass.transform.checked_adapter import adapter_name
 from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_copies import (
     own_module,
@@ -46,7 +46,7 @@ def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
         LawError: Functions share a part, refer to each other or to another module, or a
             pass changes a function that it must not.
     """
-    adapter = for_run(adapter_of(mod, "check_copies"))
+    adapter = adapter_of(mod, "check_copies")
     for fault in (_shared_part_fault(adapter, mod), _member_fault(adapter, mod)):
         if fault is not None:
             raise fault

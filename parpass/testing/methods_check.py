@@ -17,12 +17,11 @@ from parpass.transform.checked_adapter import (
     FUNCTION,
     Rule,
     adapter_name,
-    for_run,
     note_method,
     unchecked,
+    violations_of,
 )
 from parpass.transform.function_copies import attaches_functions, own_module
-from parpass.transform.violations import collecting_violations
 
 
 def _is_no_text(value: Any) -> bool:
@@ -53,7 +52,7 @@ def check_methods(mod: Any) -> None:
     Raises:
         AdapterError: A method returns an invalid value.
     """
-    adapter = for_run(adapter_of(mod, "check_methods"))
+    adapter = adapter_of(mod, "check_methods")
     for function in adapter.functions(mod).values():
         if adapter.mutability is not None:
             given = adapter.mutability.to_change(function)
@@ -71,12 +70,11 @@ def check_methods(mod: Any) -> None:
         adapter.is_skipped(function)
         _checked_result(adapter, "faults", function, mod)
         _checked_result(adapter, "difference", function, function)
-        with collecting_violations() as violations:
-            small = adapter.size(function, 1)
-            adapter.size(function, 1_000_000)
-            adapter.signature(function)
-            is_kept = adapter.keeps_signature(function, function)
-        for violation in violations.values():
+        small = adapter.size(function, 1)
+        adapter.size(function, 1_000_000)
+        adapter.signature(function)
+        is_kept = adapter.keeps_signature(function, function)
+        for violation in violations_of(adapter).values():
             raise violation
         expected = f"at most the limit of 1 for function '{name}'"
         expect(adapter, "size", expected, small, small <= 1)

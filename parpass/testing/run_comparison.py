@@ -18,7 +18,7 @@ from parpass.transform import (
     adapter_of,
     as_pass,
 )
-from parpass.transform.checked_adapter import adapter_name, for_run
+from parpass.transform.checked_adapter import adapter_name
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.function_copies import round_trip_all
 from parpass.transform.passes import flat_passes
@@ -37,7 +37,7 @@ def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
         LawError: The results of a pass differ.
         Exception: An exception that a pass raises on both.
     """
-    adapter = for_run(adapter_of(mod, "check_passes"))
+    adapter = adapter_of(mod, "check_passes")
     direct, decoded = mod, mod
     for one in single_passes(as_pass(pipeline)):
         decoded = round_trip_all(adapter, decoded)

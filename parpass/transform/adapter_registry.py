@@ -19,12 +19,7 @@ from parpass.errors.core import describe_kind, did_you_mean, quoted
 from parpass.replicated_tables import ReplicatedTable
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_attributes import check_attributes
-from parpass.transform.checked_adapter import (
-    adapter_name,
-    checked,
-    for_run,
-    unchecked,
-)
+from parpass.transform.checked_adapter import adapter_name, checked, unchecked
 from parpass.transform.pass_registry import ConstantFactory, registered_passes
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.program_format import register_programs
@@ -229,7 +224,7 @@ def adapter_for(root: Pass, mod: Any) -> ModuleAdapter:
     found = find_adapter(mod)
     if found is None:
         raise _no_adapter_error(mod, _describe_pass(root), root.info.name)
-    adapter = for_run(found)
+    adapter = checked(found)
     if not adapter.is_module(mod):
         expected = f"True for the {type(mod).__name__} that it is registered for"
         raise AdapterError(adapter_name(adapter), "is_module", expected, False)

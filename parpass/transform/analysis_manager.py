@@ -195,8 +195,7 @@ class AnalysisManager:
         Raises:
             PreservedAnalysisError: The pass changed a result; see `changed_result`.
         """
-        changed = self.changed_result(pass_, name)
-        if changed is not None:
+        if self._given and (changed := self.changed_result(pass_, name)) is not None:
             raise changed
         if not self._results or before is after:
             return

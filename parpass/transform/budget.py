@@ -14,10 +14,10 @@ it (`enforcing_budgets`).
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar, Token
-from operator import attrgetter
+from contextvars import ContextVar
 from typing import Any, Self, TextIO
 
 import msgspec
@@ -34,6 +34,7 @@ from parpass.transform.capture.bodies import pausing_observers
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 from parpass.transform.config import ON_FAILURE, OnFailure
 from parpass.transform.passes import Pass, declared
+from parpass.transform.variable_setting import setting
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -64,26 +65,9 @@ Settings = Mapping[str, Any]
 UNSET: Settings = {}
 
 _OPTIONS = {**{one.name: one.option for one in LIMITS}, "on_failure": ON_FAILURE}
-_values_of = attrgetter(*_OPTIONS)
-_NONE_SET = (None,) * len(_OPTIONS)
 _call_settings: ContextVar[Settings] = ContextVar("parpass_limits", default=UNSET)
-
-
-class setting_limits:  # noqa: N801 -- used like a function, as contextlib's own
-    __slots__ = ("_settings", "_token")
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def __enter__(self) -> None:
-        self._token: Token[Settings] = _call_settings.set(self._settings)
-
-    def __exit__(self, *_: object) -> None:
-        _call_settings.reset(self._token)
-
-
-def call_limits() -> Settings:
-    return _call_settings.get()
+call_limits = _call_settings.get
+setting_limits = functools.partial(setting, _call_settings)  # for a block
 
 
 def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
@@ -92,7 +76,7 @@ def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget
     Raises:
         ArgumentError: A limit is not above 0, or a policy is unknown.
     """
-    call = _call_settings.get()
+    call = call_limits()
     others: dict[str, Any] = {}  # of the call, or else of the context
     if call or config:
         for name, option in _OPTIONS.items():
@@ -112,11 +96,7 @@ def any_limited(budgets: Sequence[Budget]) -> bool:
 
 
 def _budget_of(step: Pass, others: Settings) -> Budget:
-    is_plain = not hasattr(step, "_inst")
-    if is_plain and not others and _values_of(step) == _NONE_SET:
-        return UNLIMITED
-    own = {name: declared(step, name) for name in _OPTIONS}
-    found = {**others, **{name: one for name, one in own.items() if one is not None}}
+    found = {**others, **declared(step, *_OPTIONS)}
     if not found:
         return UNLIMITED
     policy = found.pop("on_failure", OnFailure.FAIL)
@@ -135,18 +115,13 @@ Enforcer = Callable[[Budget], AbstractContextManager[None]]
 _enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=None)
 
 
-@contextlib.contextmanager
-def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
+def enforcing_budgets(enforcer: Enforcer) -> AbstractContextManager[object]:
     """Enforce the budgets of passes that run in this process within the block.
 
     `enforcer` returns the block around a body that has a budget: `in_worker`, say, or
     `interrupting`.
     """
-    token = _enforcer.set(enforcer)
-    try:
-        yield
-    finally:
-        _enforcer.reset(token)
+    return setting(_enforcer, enforcer)
 
 
 def has_enforcer() -> bool:

@@ -61,5 +61,10 @@ def pickle_by_name(
 @functools.lru_cache(maxsize=4)
 def _pickled_names(modules: frozenset[str]) -> list[bytes]:
     """Return how pickles contain the names of modules, whatever else they contain."""
-    encoded = [name.encode(errors="surrogatepass") for name in modules]
-    return [b"\x8c%c%b" % (len(one), one) for one in encoded if len(one) < 256]
+    return [_pickled_text(name.encode(errors="surrogatepass")) for name in modules]
+
+
+def _pickled_text(text: bytes) -> bytes:
+    size = len(text)
+    head = b"\x8c%c" % size if size < 256 else b"X" + size.to_bytes(4, "little")
+    return head + text

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from parpass.errors import AdapterError, ParpassError
 from parpass.errors.adapters import method_note
 from parpass.errors.core import add_note, safe_getattr
+from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import ModuleAdapter, keep_inline
 from parpass.transform.capture.recorder import (
     start_body,
@@ -45,14 +46,8 @@ from parpass.transform.mutability import (
     own_copy,
 )
 from parpass.transform.program_format import ProgramFormat
-from parpass.transform.violations import note_violations
-
-_MAX_CACHED = 64  # adapters
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
-
-# By the `id` of the adapter, which the value keeps alive.
-_known: dict[int, CheckedAdapter] = {}
 
 
 class Rule(NamedTuple):
@@ -87,17 +82,78 @@ def _is_size(value: Any) -> bool:
 
 FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
+_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FUNCTIONS = Rule("a mapping of functions by name", Mapping)
 _BOOL = Rule("True or False", bool, advice="is a 'return' missing?")
 _KIND = Rule("a str or None", str | None)
 _BYTES = Rule("bytes", bytes, advice="encode text with text.encode()")
 _CHUNK = Rule("a callable that returns bytes", bytes | None)
-_SIZE = Rule("an int of 0 or more", object, _is_size)
-_SIGNATURE = Rule("a comparable value", object)
-_NOTHING = Rule("nothing", object)
 
 _OF_FUNCTIONS = ("kind_of", "is_skipped")  # which fail for what is no function
+
+
+def _checked(method: str, rule: Rule) -> Callable[[CheckedAdapter, Any], Any]:
+    """Return a method with a check of its result; it may run for each function."""
+    kinds = rule.kinds  # all that these rules say
+
+    def call(self: CheckedAdapter, value: Any) -> Any:
+        try:
+            found = getattr(self.unchecked, method)(value)
+        except Exception as error:
+            if method in _OF_FUNCTIONS:
+                self.check_function(value, error)
+            note_method(error, self.unchecked, method)
+            raise
+        return found if isinstance(found, kinds) else self.right(method, rule, found)
+
+    return call
+
+
+def _making(method: str) -> Callable[..., Any]:
+    """Return a method that makes a module, or a mapping of functions to read."""
+
+    def call(self: CheckedAdapter, *args: Any) -> Any:
+        try:
+            made: Any = getattr(self.unchecked, method)(*args)
+        except Exception as error:
+            note_method(error, self.unchecked, _implementing(self.unchecked, method))
+            raise
+        is_right = self.is_module(made)
+        if not is_right and isinstance(made, Mapping):
+            is_right = self.is_module({})  # functions to read, where a dict is a module
+        if not is_right:
+            reported = _implementing(self.unchecked, method)
+            raise self.error(reported, _MODULE, cast("object", made))
+        return self.noted_module(made)
+
+    return call
+
+
+def _implementing(adapter: ModuleAdapter, method: str) -> str:
+    # The base class implements some methods by this one.
+    return method if overrides(adapter, method) else "with_functions"
+
+
+def _advisory(method: str, substitute: Any, rule: Rule) -> Callable[..., Any]:
+    """Return a method of which the substitute is the result, if it fails."""
+
+    def call(self: CheckedAdapter, *args: Any) -> Any:
+        try:
+            result: object = getattr(self.unchecked, method)(*args)
+        except (MemoryError, ParpassError):
+            raise  # not the adapter's fault
+        except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
+            result = error
+        else:
+            if rule.allows(result):
+                return result
+        own = cast("ModuleAdapter", self)
+        fault = function_fault(own, args[0])
+        note_violations(own, [fault or self.error(method, rule.expected, result)])
+        return substitute
+
+    return call
 
 
 class CheckedAdapter:
@@ -108,22 +164,19 @@ class CheckedAdapter:
 
     Attributes:
         unchecked: The adapter.
-        stated: The values of its attributes when this was made.
         members: The codec that it gets here; None if it has one.
+        violations: The first error of each advisory method that failed, by method.
     """
 
     def __init__(self, adapter: ModuleAdapter) -> None:
         self.unchecked = adapter
-        self.stated = _stated(adapter)
+        self.violations: dict[str, AdapterError] = {}
         # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
-        codec = ("encode_function", "decode_function")
-        has_codec = any(overrides(adapter, method) for method in codec)
+        has_codec = overrides(adapter, "encode_function")
+        has_codec = has_codec or overrides(adapter, "decode_function")
         self.members = None if has_codec else MemberCodec()
-        self._codec = self.members or adapter
-        has_batches = has_codec and isinstance(adapter, BatchCodec)
-        self._batches = cast("BatchCodec", adapter) if has_batches else self.members
         self.mutability: RunMutability | None = None
         given = adapter.mutability
         if isinstance(given, FoundMutability) and not self.consumes_functions:
@@ -131,31 +184,21 @@ class CheckedAdapter:
         elif given is not None and not self.consumes_functions:
             self.mutability = StatedMutability(given)
 
+    is_module = _checked("is_module", _BOOL)
+    is_function = _checked("is_function", _BOOL)
+    kind_of = _checked("kind_of", _KIND)
+    is_skipped = _checked("is_skipped", _BOOL)
+    _functions = _checked("functions", _FUNCTIONS)
+    with_functions = _making("with_functions")
+    replace_functions = _making("replace_functions")
+    read_only = _making("read_only")
+    size = _advisory("size", 1, Rule("an int of 0 or more", object, _is_size))
+    signature = _advisory("signature", None, Rule("a comparable value", object))
+    keeps_signature = _advisory("keeps_signature", False, _BOOL)
+    discard = _advisory("discard", None, Rule("nothing", object))
+
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        if self.members is not None:
-            self.members.note(mod)
-        return self._result("functions", _FUNCTIONS, mod)
-
-    def is_module(self, value: Any) -> bool:
-        return self._result("is_module", _BOOL, value)
-
-    def is_function(self, value: Any) -> bool:
-        return self._result("is_function", _BOOL, value)
-
-    def kind_of(self, function: Any) -> str | None:
-        return self._result("kind_of", _KIND, function)
-
-    def is_skipped(self, function: Any) -> bool:
-        return self._result("is_skipped", _BOOL, function)
-
-    def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
-        return self._new_module("with_functions", mod, functions)
-
-    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
-        return self._new_module("replace_functions", mod, changed)
-
-    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
-        return self._new_module("read_only", mod, functions, reader)
+        return self._functions(self.noted_module(mod))
 
     def encode_shell(self, mod: Any) -> bytes:
         found = self.apart("encode_shell", self.unchecked.encode_shell, mod)
@@ -164,12 +207,12 @@ class CheckedAdapter:
     def decode_shell(self, encoded: bytes) -> Any:
         made = self.apart("decode_shell", self.unchecked.decode_shell, encoded)
         if not self.is_module(made):
-            raise self._error("decode_shell", _MODULE, made)
-        return self._note_module(made)
+            raise self.error("decode_shell", _MODULE, made)
+        return self.noted_module(made)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
         self.check_function(function)
-        encode = self._codec.encode_function
+        encode = (self.members or self.unchecked).encode_function
         found = self.apart("encode_function", encode, function, blob_sink)
         return self.right("encode_function", _BYTES, found)
 
@@ -180,35 +223,23 @@ class CheckedAdapter:
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
-        return self._decoded(
-            "decode_function", self._codec.decode_function, encoded, sources, mod
-        )
+        decode = (self.members or self.unchecked).decode_function
+        return self._decoded("decode_function", decode, encoded, sources, mod)
 
     def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
         """Return the encoder of a batch, which stays empty if there are none."""
-        if self._batches is None:
+        batches = self.members or self.unchecked
+        if not isinstance(batches, BatchCodec):
             return lambda _: None
-        return _CheckedEncoder(self._batches.open_encoder(blob_sink), self)
+        return _CheckedEncoder(batches.open_encoder(blob_sink), self)
 
     def open_decoder(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Callable[[], Any]:
-        assert self._batches is not None
-        decode = self._batches.open_decoder(encoded, sources, mod)
+        batches = cast("BatchCodec", self.members or self.unchecked)
+        decode = batches.open_decoder(encoded, sources, mod)
         method = "decode_function" if self.members else "open_decoder"
         return lambda: self._decoded(method, decode)
-
-    def size(self, function: Any, limit: int) -> int:
-        return self._advice("size", 1, _SIZE, function, limit)
-
-    def signature(self, function: Any) -> Any | None:
-        return self._advice("signature", None, _SIGNATURE, function)
-
-    def keeps_signature(self, before: Any, after: Any) -> bool:
-        return self._advice("keeps_signature", False, _BOOL, before, after)
-
-    def discard(self, function: Any) -> None:
-        self._advice("discard", None, _NOTHING, function)
 
     def function_text(self, name: str, function: Any, mod: Any) -> str:
         # Of a copy, as `with_functions` may set what functions know of their module.
@@ -232,37 +263,13 @@ class CheckedAdapter:
         if fault is not None:
             raise fault from error
 
-    def _result(self, method: str, rule: Rule, value: Any) -> Any:
-        """Return the result of a method, which may be called for each function."""
-        try:
-            found = getattr(self.unchecked, method)(value)
-        except Exception as error:
-            if method in _OF_FUNCTIONS:
-                self.check_function(value, error)
-            note_method(error, self.unchecked, method)
-            raise
-        if isinstance(found, rule.kinds):  # all that these rules say
-            return found
-        raise self._error(method, rule.expected, found, rule.advice)
-
     def right(self, method: str, rule: Rule, found: Any) -> Any:
         if rule.allows(found):
             return found
-        raise self._error(method, rule.expected, found, rule.advice)
+        raise self.error(method, rule.expected, found, rule.advice)
 
-    def _new_module(self, method: str, *args: Any) -> Any:
-        """Return the module that a method makes, or a mapping of functions to read."""
-        # The base class implements some methods by another one, which is then named.
-        reported = method if overrides(self.unchecked, method) else "with_functions"
-        made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
-        is_right = self.is_module(made)
-        if not is_right and isinstance(made, Mapping):
-            is_right = self.is_module({})  # functions to read, where a dict is a module
-        if not is_right:
-            raise self._error(reported, _MODULE, cast("object", made))
-        return self._note_module(made)
-
-    def _note_module(self, mod: Any) -> Any:
+    def noted_module(self, mod: Any) -> Any:
+        """Return a module of the run, for the codec to know it."""
         if self.members is not None:
             self.members.note(mod)
         return mod
@@ -271,7 +278,7 @@ class CheckedAdapter:
         found = self.apart(method, decode, *args)
         if self.is_function(found):
             return found
-        raise self._error(method, FUNCTION, found)
+        raise self.error(method, FUNCTION, found)
 
     def _noted(
         self, method: str, call: Callable[..., Any], *args: Any, **options: Any
@@ -294,29 +301,13 @@ class CheckedAdapter:
             stop_recording(recorder)
             stop_body(body)
 
-    def _advice(self, method: str, substitute: Any, rule: Rule, *args: Any) -> Any:
-        """Return the result of an advisory method; the substitute if it fails."""
-        try:
-            result: object = getattr(self.unchecked, method)(*args)
-        except (MemoryError, ParpassError):
-            raise  # not the adapter's fault
-        except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
-            result = error
-        else:
-            if rule.allows(result):
-                return result
-        fault = function_fault(cast("ModuleAdapter", self), args[0])
-        violation = fault or self._error(method, rule.expected, result)
-        note_violations([violation])
-        return substitute
-
-    def _error(
+    def error(
         self, method: str, expected: str, got: object, advice: str = ""
     ) -> AdapterError:
         return AdapterError(adapter_name(self.unchecked), method, expected, got, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.unchecked, self.stated)
+        return _restore, (self.unchecked, _stated(self.unchecked))
 
 
 class _CheckedEncoder:
@@ -342,24 +333,10 @@ def adapter_name(adapter: ModuleAdapter) -> str:
 
 
 def checked(adapter: ModuleAdapter) -> ModuleAdapter:
-    known = _known.get(id(adapter))
-    # An attribute may have been set since, as the advice of a `LawError` says.
-    if known is None or known.stated != _stated(adapter):
-        if len(_known) == _MAX_CACHED:
-            _known.clear()  # workers receive a new adapter for each run
-        known = _known[id(adapter)] = CheckedAdapter(adapter)
-    return cast("ModuleAdapter", known)
+    """Return a new checked form of an adapter, for one run.
 
-
-def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
-    """Return the checked form of an adapter for one run.
-
-    It is a new one if the adapter does not state its mutability: it then knows the
-    modules of the run, and the time that their copies took.
+    It knows the modules of the run, and the time that copies of functions took.
     """
-    known = checked(unchecked(adapter))
-    if not isinstance(known.mutability, FoundMutability):
-        return known
     return cast("ModuleAdapter", CheckedAdapter(unchecked(adapter)))
 
 
@@ -406,6 +383,24 @@ def unchecked(adapter: _FormatT) -> _FormatT:
 def members_of(adapter: ModuleAdapter) -> MemberCodec | None:
     """Return the codec that a checked form gave an adapter without one."""
     return cast("CheckedAdapter", adapter).members
+
+
+def violations_of(adapter: ModuleAdapter) -> dict[str, AdapterError]:
+    """Return the first error of each advisory method that failed in a run."""
+    return cast("CheckedAdapter", adapter).violations
+
+
+def note_violations(adapter: ModuleAdapter, violations: Iterable[AdapterError]) -> None:
+    """Add violations, possibly of a worker, to those of the run."""
+    known = violations_of(adapter)
+    for violation in violations:
+        known.setdefault(violation.method, violation)
+
+
+def warn_of_violations(adapter: ModuleAdapter) -> None:
+    """Warn of advisory methods that failed, at the end of a run that did not."""
+    for violation in violations_of(adapter).values():
+        warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)
 
 
 def overrides(adapter: ModuleAdapter, method: str) -> bool:

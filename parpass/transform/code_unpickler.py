@@ -45,8 +45,8 @@ def number_of(function: Any) -> bytes:
     number = _numbers.get(function)
     if number is None:
         number = os.urandom(16)
+        _own[number] = function  # before other threads, or a forked child, have it
         _numbers.put(function, number)
-        _own[number] = function
     return number
 
 

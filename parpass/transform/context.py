@@ -24,6 +24,7 @@ from parpass.transform.instrument_hooks import (
     wants_remarks,
 )
 from parpass.transform.pass_info import PassInfo, checked_names
+from parpass.transform.variable_setting import setting
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
@@ -399,21 +400,9 @@ _active: ContextVar[tuple[PassContext, ...]] = ContextVar("parpass_active", defa
 _default: ContextVar[PassContext | None] = ContextVar("parpass_default", default=None)
 
 
-class in_force:  # noqa: N801 -- used like a function, as contextlib's own
+def in_force(context: PassContext) -> setting[tuple[PassContext, ...]]:
     """Make a context current for the block without calling its instruments' hooks.
 
-    For workers, which receive a context that the coordinator has entered. It is no
-    generator, as `contextlib` writes to exceptions that pass through one, and those of
-    users may be frozen.
+    For workers, which receive a context that the coordinator has entered.
     """
-
-    __slots__ = ("_context", "_token")
-
-    def __init__(self, context: PassContext) -> None:
-        self._context = context
-
-    def __enter__(self) -> None:
-        self._token = _active.set((*_active.get(), self._context))
-
-    def __exit__(self, *_: object) -> None:
-        _active.reset(self._token)
+    return setting(_active, (*_active.get(), context))

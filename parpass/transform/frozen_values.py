@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import functools
 import gc
 import operator
 import struct
@@ -41,8 +42,6 @@ def _no_parts(_values: Iterable[Any]) -> Iterable[Any]:
     return ()
 
 
-# By class: what returns the parts of an instance; None if instances can be changed.
-_parts_by_class: dict[type, _Parts | None] = {}
 _MOST_CLASSES = 4096  # known at a time: programs make classes, too
 
 
@@ -60,7 +59,7 @@ def is_frozen(value: Any) -> bool:
         kinds = set(map(_class_of, layer))
         parts: list[Any] = []
         for kind in kinds:
-            read = _known_parts(kind)
+            read = _parts_of(kind)
             if read is _no_parts:
                 continue
             those = layer if len(kinds) == 1 else [x for x in layer if type(x) is kind]
@@ -77,17 +76,7 @@ def is_frozen(value: Any) -> bool:
     return True
 
 
-def _known_parts(kind: type[Any]) -> _Parts | None:
-    try:
-        return _parts_by_class[kind]
-    except KeyError:
-        read = _parts_of(kind)
-    if len(_parts_by_class) >= _MOST_CLASSES:
-        _parts_by_class.clear()
-    _parts_by_class[kind] = read
-    return read
-
-
+@functools.lru_cache(_MOST_CLASSES)
 def _parts_of(kind: type[Any]) -> _Parts | None:
     """Return what gives the parts of instances of a class; None if they can change."""
     if issubclass(kind, type | enum.Enum) or kind in _ATOMS:

@@ -69,8 +69,8 @@ class MemberCodec:
     """
 
     def __init__(self) -> None:
-        self._modules = IdentityMemo[bool]()
-        self._types = set[type[Any]]()
+        self._modules: IdentityMemo[bool] = IdentityMemo()
+        self._types: set[type[Any]] = set()
         # Classes and functions that have no name in an imported module.
         self._code: list[Any] | None = None
         self._code_numbers: dict[int, int] = {}

@@ -26,6 +26,8 @@ Body = Callable[[Any], Any]
 # neighbours little.
 _WALKED_TOGETHER = 64
 
+_FROZEN = object()  # in place of an encoded form: a frozen function needs none
+
 
 class Mutability(Protocol):
     """The handling of functions that can be changed in place.
@@ -125,37 +127,49 @@ class FoundMutability:
         self._codec = MemberCodec() if codec is None else codec
         # Then equal functions without sets have equal bytes.
         self._is_pickled = isinstance(self._codec, MemberCodec)
-        self._known = IdentityMemo[bytes]()  # of those that are not frozen
-        self._frozen = IdentityMemo[bool]()
+        # The encoded form of a function, or _FROZEN.
+        self._known: IdentityMemo[Any] = IdentityMemo()
         self._expects_change = False  # as of the function before
         self.seconds = 0.0
 
     def is_frozen(self, function: Any) -> bool:
-        found = self._frozen.get(function)
-        if found is None:
-            found = self._known.get(function) is None and is_frozen(function)
-            if found:
-                self._frozen.put(function, found)
-        return found
+        known = self._known.get(function)
+        if known is None:
+            began = time.perf_counter()
+            known = self._look_at(function)
+            self.seconds += time.perf_counter() - began
+        return known is _FROZEN
+
+    def _look_at(self, function: Any) -> Any:
+        """Return, and keep, that a function is frozen; None if it is not."""
+        if not is_frozen(function):
+            return None
+        self._known.put(function, _FROZEN)
+        return _FROZEN
 
     def changeable(self, functions: Mapping[str, Any]) -> list[str]:
         """Return the names of the functions that are not frozen.
 
         One walk over many frozen functions takes a fifth of a walk over each.
         """
-        names = [name for name, one in functions.items() if not self._frozen.get(one)]
-        found: list[str] = []
-        for at in range(0, len(names), _WALKED_TOGETHER):
-            some = names[at : at + _WALKED_TOGETHER]
-            if is_frozen(tuple(functions[name] for name in some)):
+        found, unknown = list[str](), list[str]()
+        for name, one in functions.items():
+            known = self._known.get(one)
+            if known is None:
+                unknown.append(name)
+            elif known is not _FROZEN:
+                found.append(name)
+        for at in range(0, len(unknown), _WALKED_TOGETHER):
+            some = unknown[at : at + _WALKED_TOGETHER]
+            if is_frozen(tuple([functions[name] for name in some])):
                 for name in some:
-                    self._frozen.put(functions[name], True)
+                    self._known.put(functions[name], _FROZEN)
             else:
-                found += [name for name in some if not self.is_frozen(functions[name])]
+                found += [one for one in some if self._look_at(functions[one]) is None]
         return found
 
     def encoded(self, function: Any) -> bytes:
-        """Return the encoded form of a function of the run, which stays unchanged."""
+        """Return the encoded form of a function that is not frozen, and stays so."""
         encoded = self._known.get(function)
         if encoded is None:
             encoded = self._codec.encode_here(function)
@@ -171,10 +185,11 @@ class FoundMutability:
         It is the function itself if that is frozen, or cannot be copied; a run warns of
         the latter when it begins.
         """
+        return function if self.is_frozen(function) else self._copy(function, mod)
+
+    def _copy(self, function: Any, mod: Any) -> Any:
         began = time.perf_counter()
         try:
-            if self.is_frozen(function):
-                return function
             encoded = self.encoded(function)
             with gc_paused:
                 return self._codec.decode_function(encoded, (), mod)
@@ -193,13 +208,13 @@ class FoundMutability:
     def call(
         self, pass_name: str, name: str, function: Any, mod: Any, body: Body
     ) -> Any:
-        """Call the body of a pass on a copy of a function.
+        """Call the body of a pass on a copy of a function that is not frozen.
 
         Returns:
             The result; `function` itself if the body returned the copy unchanged.
         """
         del pass_name, name
-        given = self.to_change(function, mod)
+        given = self._copy(function, mod)
         if given is function:
             return body(given)
         began = time.perf_counter()

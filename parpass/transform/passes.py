@@ -147,7 +147,7 @@ def declared_where(step: Pass) -> Literal["workers", "here"] | None:
     Raises:
         ArgumentError: It says something else.
     """
-    value = declared(step, "where")
+    value = declared(step, "where").get("where")
     check_where(value, step.info.name)
     return value
 
@@ -178,10 +178,15 @@ def step_names(steps: Iterable[Pass]) -> list[str]:
     return [step.info.name for step in steps]
 
 
-def declared(step: object, name: str) -> Any:
-    """Return an attribute that is None unless a pass, or what it wraps, sets it."""
-    values = (getattr(one, name, None) for one in holders_of(step))
-    return next((one for one in values if one is not None), None)
+def declared(step: object, *names: str) -> dict[str, Any]:
+    """Return by name the attributes that a pass, or what it wraps, sets to a value."""
+    found: dict[str, Any] = {}
+    for holder in reversed(holders_of(step)):
+        for name in names:
+            value = getattr(holder, name, None)
+            if value is not None:
+                found[name] = value
+    return found
 
 
 class ModulePass(Pass):

@@ -21,7 +21,7 @@ from parpass.transform import (
     function_pass,
 )
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
 from tests.runner.printed_program import (
     POSITIVE,
@@ -245,7 +245,7 @@ def test_versions_made_on_demand_are_not_printed_and_those_of_a_batch_not_kept()
     steps = [Add(1), AddFrom("f1")]
     context = PassContext(instruments=[ChangeLog()])
     names = list(mod.functions)
-    adapter = for_run(PRINTING)
+    adapter = checked(PRINTING)
     work = StageInterpreter(steps, context, adapter, Program(), names, mod.__getitem__)
     cursor = FunctionCursor("f0", 0)
     with PRINTING.printing() as printed:

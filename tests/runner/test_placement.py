@@ -183,6 +183,16 @@ def test_a_stage_goes_where_its_sizes_say(counts: Sequence[int], expected: Place
     assert place_of(sizes(*counts), pace=1e-3) == expected
 
 
+def test_only_the_passes_that_go_together_are_estimated(known: float):
+    executor, steps = ThreadExecutor(), STEPS * 40
+    chosen = policy(executor).choose(steps, [UNLIMITED] * 40, MOD.functions)
+    executor.close()
+    assert chosen.place is Placement.REMOTE
+    assert 1 < chosen.count < 40
+    assert chosen.estimate is not None
+    assert chosen.estimate.seconds == pytest.approx(chosen.count * known * SIZE)
+
+
 @pytest.mark.parametrize("at", [0, 1, 30, 60])
 def test_a_giant_is_expected_to_take_as_long_as_it_is_large(at: int):
     counts = [300] * 60

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from types import CodeType
 from typing import Any, ForwardRef
 
@@ -14,7 +15,8 @@ import pytest
 
 from parpass.transform.by_value import pickle_value
 from parpass.transform.code_pickler import dumps
-from parpass.transform.code_unpickler import unpickle
+from parpass.transform.code_unpickler import number_of, unpickle
+from tests.support.interleaving import interleaved
 
 PROGRAM = """
 class Adder:
@@ -266,3 +268,17 @@ def test_a_function_with_state_comes_back_with_what_a_pass_has_left_in_it():
     made = unpickle(packed)
     assert made() == [1]
     assert not vars(made)
+
+
+def test_a_function_that_another_thread_pickles_as_well_is_found():
+    def calls() -> tuple[Callable[[], Any], Callable[[], Any]]:
+        def function() -> None:
+            pass
+
+        def found() -> bool:
+            return unpickle(dumps(function)) is function
+
+        return lambda: number_of(function) and found(), found
+
+    for found in interleaved(calls, ["code_unpickler.py"]):
+        assert found == (True, True)

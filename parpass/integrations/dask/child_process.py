@@ -41,7 +41,7 @@ class ChildProcess:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
-        self.is_over = self._received(lambda: None) is None
+        self._is_ready = False
 
     @property
     def number(self) -> int:
@@ -53,16 +53,16 @@ class ChildProcess:
 
         Args:
             message: The job.
-            meanwhile: Called at intervals while the job runs.
+            meanwhile: Called at intervals while the process starts, and the job runs.
         """
+        self._is_ready = self._is_ready or self._received(meanwhile) is not None
+        if not self._is_ready:
+            return None
         try:
             self._connection.send_bytes(message)
         except OSError:
-            self.is_over = True
             return None
-        answer = self._received(meanwhile)
-        self.is_over = answer is None
-        return answer
+        return self._received(meanwhile)
 
     def _received(self, meanwhile: Callable[[], None]) -> bytes | None:
         try:

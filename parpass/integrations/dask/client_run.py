@@ -11,10 +11,10 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -55,7 +55,7 @@ _numbers = itertools.count(1 << 30)
 # itself, as a worker keeps only so many bytes of parts.
 _MAX_PART_BYTES = 1 << 18
 
-_POLL_SECONDS = 0.002  # between two looks for a function that is not written yet
+_POLL_SECONDS = 0.005  # between two looks for a function that is not written yet
 
 
 class RemoteJob(NamedTuple):
@@ -89,12 +89,11 @@ class ClientRun:
     def __init__(self, path: str) -> None:
         self.path = path
         self._folder = SharedDirectory(path)
-        self._stages: dict[int, _ClientStage] = {}
+        self._current: _ClientStage | None = None  # of the last job
         self._slots: list[MirroredSlot] = []
         self._free: list[MirroredSlot] = []  # not in use
         self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-cluster")
         self._digests: dict[Extent, str] = {}
-        self._is_closing = False
 
     @property
     def has_ended(self) -> bool:
@@ -171,25 +170,36 @@ class ClientRun:
             except OSError as error:
                 raise StorageError(f"{name}: {error.strerror}") from error
 
-    def stage_functions(self, number: int) -> tuple[StageFunctions, list[BlobRef]]:
-        """Return all functions of a stage, and their large values.
+    def has_stage(self, number: int) -> bool:
+        """Return whether a stage goes on, and has files."""
+        return self._folder.has(spec_file_name(number))
 
-        It waits until they are written.
+    def index_of(self, number: int) -> FunctionIndex:
+        """Return the index of a stage's functions.
 
         Raises:
-            OSError: The stage is over, maybe before all were written, or the run is
-                closed.
+            OSError: The stage is over, or has no files.
         """
-        stage = self._stage(number)
-        for at in range(len(stage.slots)):
-            while not stage.slots.is_written(at):
-                if self._is_closing or not self._folder.has(spec_file_name(number)):
-                    raise FileNotFoundError(function_file_name(number))
-                time.sleep(_POLL_SECONDS)
-        found = [stage.slots[at] for at in range(len(stage.slots))]
-        content = Path(self.path, function_file_name(number)).read_bytes()
-        values = self.values_of(stage.encoded(range(len(found))).values())
-        return StageFunctions(found, content), values
+        return FunctionIndex.open(self._folder, index_file_name(number))
+
+    def stage_functions(
+        self, number: int, index: FunctionIndex
+    ) -> tuple[StageFunctions, list[BlobRef]]:
+        """Return all functions of a stage, and their large values.
+
+        Args:
+            number: The number of the stage.
+            index: Its index, which is filled.
+
+        Raises:
+            OSError: The stage is over.
+        """
+        name = function_file_name(number)
+        found = [index[at] for at in range(len(index))]
+        content = Path(self.path, name).read_bytes()
+        # A file of its own, as another thread reads the one for jobs.
+        with contextlib.closing(BatchFile(self._folder, name)) as file:
+            return StageFunctions(found, content), self.values_of(map(file.read, found))
 
     def acquire_slot(self) -> MirroredSlot:
         """Return a status slot for a remote process."""
@@ -208,18 +218,19 @@ class ClientRun:
             self._free.append(slot)
 
     def _stage(self, number: int, job: Job | None = None) -> _ClientStage:
-        stage = self._stages.get(number)  # two threads ask
-        if stage is None:
-            stage = _ClientStage(self._folder, number, job)
-            self._stages = {number: stage}
-        return stage
+        if self._current is None or self._current.number != number:
+            self._close_stage()
+            self._current = _ClientStage(self._folder, number, job)
+        return self._current
 
-    def stop_waiting(self) -> None:
-        """End the wait for functions, in another thread."""
-        self._is_closing = True
+    def _close_stage(self) -> None:
+        stage, self._current = self._current, None
+        if stage is not None:
+            stage.close()
 
     def close(self) -> None:
         """Close all open files."""
+        self._close_stage()
         self._values.close()
         for slot in self._slots:
             slot.close()
@@ -228,6 +239,7 @@ class ClientRun:
 class _ClientStage:
     def __init__(self, folder: SharedDirectory, number: int, job: Job | None) -> None:
         """Read what the files of a stage say, or a job that has all of it."""
+        self.number = number
         if job is not None and job.spec is not None:
             spec = job.spec
             self.slots = FunctionIndex.private(len(job.attached))
@@ -241,6 +253,9 @@ class _ClientStage:
 
     def encoded(self, functions: Sequence[int]) -> dict[int, EncodedFunction]:
         return {at: self._file.read(self.slots[at]) for at in functions}
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class MirroredSlot(StatusSlot):
@@ -261,17 +276,25 @@ class MirroredSlot(StatusSlot):
         self._path.write_text(text)
 
 
+OnUnsent = Callable[[str, ClientRun, int, Exception], None]
+
+
 class ClientRuns:
     """The runs of an executor; sends their large values and functions to workers.
 
     Args:
         cluster: The connection.
+        on_unsent: Called with a worker, a run, a stage of it and an error, if a worker
+            waits for functions that cannot be sent to it.
     """
 
-    def __init__(self, cluster: DaskConnection) -> None:
+    def __init__(self, cluster: DaskConnection, on_unsent: OnUnsent) -> None:
         self._cluster, self._name = cluster, cluster.name
+        self._on_unsent = on_unsent
         self._runs: dict[str, ClientRun] = {}
-        # Apart from dispatch: waiting for encoded functions must not delay jobs.
+        self._pushes: set[tuple[str, str, int]] = set()  # that are not done
+        # Apart from dispatch: what is sent here must not delay jobs. One thread, so
+        # that a run is closed, and forgotten by workers, when nothing is sent of it.
         self._thread = ThreadPoolExecutor(1, "parpass-push")
 
     def of(self, path: str) -> ClientRun:
@@ -279,8 +302,7 @@ class ClientRuns:
         if path not in self._runs:
             for ended in [one for one in self._runs.values() if one.has_ended]:
                 del self._runs[ended.path]
-                ended.close()
-                self._cluster.call_all(forget_run_on_worker, self._name, ended.path)
+                self._enqueue(self._release, ended)
             self._runs[path] = ClientRun(path)
         return self._runs[path]
 
@@ -302,42 +324,72 @@ class ClientRuns:
             self._cluster.call, put_blob_on_worker, self._name, run.path, at=worker
         )
         for value in values:
-            reply = send(value, None)
-            if reply is False:
-                reply = send(value, run.content(value.ref))
-            if isinstance(reply, Exception):
-                raise reply
+            if send(value, None) is False:
+                send(value, run.content(value.ref))
 
     def push_functions(self, worker: str, path: str, number: int) -> None:
         """Enqueue a push of all functions of a stage to a worker, as it requested.
+
+        They are sent when all of them are written.
 
         Args:
             worker: The address of the worker.
             path: The run.
             number: The number of the stage.
         """
-        run = self._runs.get(path)
-        with contextlib.suppress(RuntimeError):  # it is closed
-            if run is not None:
-                self._thread.submit(self._push_functions, run, worker, number)
+        run, push = self._runs.get(path), (worker, path, number)
+        if run is not None and push not in self._pushes:
+            self._pushes.add(push)
+            self._enqueue(self._push, run, worker, number)
 
     def close(self) -> None:
-        """Close all runs."""
-        for run in self._runs.values():
-            run.stop_waiting()
+        """Close all runs; what is not written yet is not sent."""
         self._thread.shutdown()
         for run in self._runs.values():
             run.close()
 
-    def _push_functions(self, run: ClientRun, worker: str, number: int) -> None:
-        with contextlib.suppress(Exception):  # it is over
-            functions, values = run.stage_functions(number)
-            self.send_values(run, worker, values)
-            self._cluster.call(
-                put_functions_on_worker,
-                self._name,
-                run.path,
-                number,
-                functions,
-                at=worker,
-            )
+    def _enqueue(self, what: Callable[..., object], *args: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._thread.submit(what, *args)
+
+    def _release(self, run: ClientRun) -> None:
+        run.close()
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._cluster.call_all(forget_run_on_worker, self._name, run.path)
+
+    def _push(
+        self,
+        run: ClientRun,
+        worker: str,
+        number: int,
+        index: FunctionIndex | None = None,
+    ) -> None:
+        """Send the functions of a stage if all are written; else look again later."""
+        failure: Exception | None = None
+        try:
+            index = run.index_of(number) if index is None else index
+            if not index.is_filled and run.has_stage(number):
+                time.sleep(_POLL_SECONDS)
+                self._enqueue(self._push, run, worker, number, index)
+                return
+            self._send_functions(run, worker, number, index)
+        except Exception as error:  # noqa: BLE001 -- of the cluster, or of storage
+            failure = error
+        # Before the jobs end that wait: what is requested from then on is sent anew.
+        self._pushes.discard((worker, run.path, number))
+        if failure is not None and run.has_stage(number):  # else nobody waits
+            self._on_unsent(worker, run, number, failure)
+
+    def _send_functions(
+        self, run: ClientRun, worker: str, number: int, index: FunctionIndex
+    ) -> None:
+        functions, values = run.stage_functions(number, index)
+        self.send_values(run, worker, values)
+        self._cluster.call(
+            put_functions_on_worker,
+            self._name,
+            run.path,
+            number,
+            functions,
+            at=worker,
+        )

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -58,6 +58,7 @@ class DaskConnection:
                 "was its scheduler ended?"
             )
         self._on_event = on_event
+        self._joined: set[str] = set()  # the addresses of workers in use
         self._address = client.scheduler.address
         self._client: Any = Client(
             self._address,
@@ -81,26 +82,26 @@ class DaskConnection:
         Raises:
             RuntimeUseError: There are no workers, or they have other versions.
         """
-        self._listen(on_join, on_leave)
+        self._on_join, self._on_leave = on_join, on_leave
+        self._listen()
         found: dict[str, Any] = self.call_all(versions_on_worker)
         if not found:
             raise RuntimeUseError("the Dask cluster has no workers")
         for address, theirs in found.items():
             if (why := _why_unfit(address, theirs)) is not None:
                 raise RuntimeUseError(why)
-        for address, threads in self._client.nthreads().items():
-            if address in found:
-                on_join(address, threads)
+        present: dict[str, int] = self._client.nthreads()
+        self._join({each: present[each] for each in found if each in present})
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
-    def _listen(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+    def _listen(self) -> None:
         def on_change(event: tuple[float, Any]) -> None:
             action, address = event[1].get("action"), event[1].get("worker")
             if action == "remove-worker":
-                on_leave(address)
+                self._leave(address)
             elif action == "add-worker":
                 with contextlib.suppress(RuntimeError):  # this is closed
-                    self._admissions.submit(self._admit, address, on_join)
+                    self._admissions.submit(self._admit, address)
 
         def on_message(event: tuple[float, Any]) -> None:
             if not isinstance(event[1], dict):  # as the scheduler's own events are
@@ -125,6 +126,8 @@ class DaskConnection:
     def submit(self, packed: bytes, address: str, key: str) -> Any:
         """Submit a job to a thread of one worker.
 
+        It fails if the connection is lost, or else Dask's future does so.
+
         Args:
             packed: The pickled `JobRequest`.
             address: The worker.
@@ -137,25 +140,32 @@ class DaskConnection:
             RuntimeUseError: The cluster is not there.
         """
         self.check()
-        return self._client.submit(
+        future: Any = self._client.submit(
             run_on_worker,
             packed,
             key=key,
             workers=[address],
             allow_other_workers=False,
         )
+        self.check()  # Dask keeps what is submitted while it tries to reconnect
+        return future
 
     def call(self, what: Callable[..., Any], *args: Any, at: str) -> Any:
-        """Call a function on one worker at once; return its result, or its error.
+        """Call a function on one worker at once, and return its result.
 
         Raises:
             RuntimeUseError: The cluster is not there.
+            OSError: The worker is not.
+            Exception: The function raised it.
         """
         self.check()
         found: dict[str, Any] = self._client.run(
             _in_a_thread, what, *args, workers=[at], on_error="return"
         )
-        return found.get(at)
+        reply = found.get(at)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def call_all(self, what: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Call a function on all workers at once; return the results by address.
@@ -182,27 +192,48 @@ class DaskConnection:
         with contextlib.suppress(Exception):
             self._client.close()
 
-    def _admit(self, address: str, on_join: OnJoin) -> None:
+    def _join(self, workers: Mapping[str, int]) -> None:
+        """Add workers, by address, with their threads."""
+        self._joined.update(workers)
+        for address, threads in workers.items():
+            self._on_join(address, threads)
+        # One may have left before, and was not known when that was told.
+        self._drop_missing(workers, self._client.nthreads())
+
+    def _leave(self, address: str) -> None:
+        self._joined.discard(address)
+        self._on_leave(address)
+
+    def _drop_missing(self, workers: Collection[str], present: Collection[str]) -> None:
+        for address in workers:
+            if address not in present:
+                self._leave(address)
+
+    def _admit(self, address: str) -> None:
         """Add a new worker, if its versions are compatible."""
         with contextlib.suppress(Exception):  # the cluster is gone, or this is closed
             while threads := self._client.nthreads(workers=[address]).get(address):
-                theirs: Any = None
-                with contextlib.suppress(OSError):
+                try:
                     theirs = self.call(versions_on_worker, at=address)
-                if theirs is None or isinstance(theirs, OSError):  # it is busy, say
+                except OSError:  # it is busy, say
                     if self._is_closed.wait(_TRY_AGAIN):
                         return
-                elif (why := _why_unfit(address, theirs)) is not None:
+                    continue
+                except Exception as error:  # noqa: BLE001 -- part of the warning
+                    theirs = error
+                if (why := _why_unfit(address, theirs)) is not None:
                     _logger.warning("%s; it is not used", why)
                     return
-                else:
-                    on_join(address, threads)
-                    return
+                self._join({address: threads})
+                return
 
     def _send_heartbeats(self) -> None:
         while not self._is_closed.wait(SILENT_SECONDS / 4):
             with contextlib.suppress(Exception):  # the next heartbeat tries again
-                self.call_all(heartbeat_on_worker, self.name)
+                before = list(self._joined)
+                present = self.call_all(heartbeat_on_worker, self.name)
+                # Nothing is told while a connection is lost that is there again.
+                self._drop_missing(before, present)
 
 
 async def _in_a_thread(what: Callable[..., Any], *args: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Generator
@@ -15,7 +16,7 @@ from dask.utils import parse_timedelta
 from distributed import Client, Security
 
 from parpass.errors import RuntimeUseError
-from parpass.integrations.dask.client_run import ClientRuns
+from parpass.integrations.dask.client_run import ClientRun, ClientRuns
 from parpass.integrations.dask.dask_connection import DaskConnection
 from parpass.integrations.dask.dask_messages import Done, ProcessDied
 from parpass.integrations.dask.dask_workers import DaskWorkers, RoundTripEstimate
@@ -26,6 +27,7 @@ from parpass.spi import (
     JobCancelledError,
     JobLostError,
     Status,
+    StorageError,
     decode_result,
 )
 
@@ -59,8 +61,13 @@ def open_executor(url: str) -> Generator[DaskExecutor]:
         raise RuntimeUseError(
             f"no Dask scheduler answers at '{address}': {error}"
         ) from error
-    with client, DaskExecutor(client) as executor:
-        yield executor
+    process = os.getpid()
+    try:
+        with DaskExecutor(client) as executor:
+            yield executor
+    finally:
+        if os.getpid() == process:  # in a forked one it has no threads, and would hang
+            client.close()
 
 
 def _patience() -> float:
@@ -96,7 +103,7 @@ class DaskExecutor(Executor):
 
     Args:
         client: A `distributed.Client`; it is not closed. This executor has its own
-            connection to the same scheduler.
+            connection to the same scheduler. A process that is forked off has none.
 
     Attributes:
         name: The prefix of the executor's names on the cluster.
@@ -114,10 +121,11 @@ class DaskExecutor(Executor):
         self._round_trip = RoundTripEstimate()
         self._count = 0
         self._closed = False
+        self._process = os.getpid()
         self._start_seconds = DEFAULT_START_SECONDS
         self._cluster = DaskConnection(client, self._on_event)
         self.name = self._cluster.name
-        self._runs = ClientRuns(self._cluster)
+        self._runs = ClientRuns(self._cluster, self._on_unsent)
         self._dispatch = Dispatch(self._cluster, self._runs, self._on_reply)
         try:
             self._cluster.open(self._on_join, self._on_leave)
@@ -142,8 +150,14 @@ class DaskExecutor(Executor):
             seconds: The time that a job may wait for a worker if there is none.
 
         Raises:
-            RuntimeUseError: The cluster is gone, or this executor is closed.
+            RuntimeUseError: The cluster is gone, or this executor is closed, or of
+                another process.
         """
+        if self._is_inherited:
+            raise RuntimeUseError(
+                "this executor belongs to the process that this one was forked off; "
+                "open one here, or start processes by spawn"
+            )
         self._start_seconds = seconds
         if self._closed:
             raise RuntimeUseError.closed("executor")
@@ -161,6 +175,8 @@ class DaskExecutor(Executor):
         del seconds, owner
         self.start(self._start_seconds)
         with self._lock:
+            if self._closed:  # meanwhile
+                raise RuntimeUseError.closed("executor")
             self._count += 1
             submitted = self._jobs[self._count] = SubmittedJob(self._count, run, job)
             self._assign(submitted)
@@ -169,15 +185,12 @@ class DaskExecutor(Executor):
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> bool:
         """Cancel a job and kill the process that runs it; False if it has ended."""
         del at_once
+        if self._is_inherited:
+            return False
         with self._lock:
             found = [one for one in self._jobs.values() if one.answer is answer]
-            for job in found:
-                self._remove(job)
-                job.release_slot(reuse=False)
-        for job in found:
-            _settle(answer.set_exception, JobCancelledError())
-            self._dispatch.end(job)
-        return bool(found)
+        cancelled = [self._cancel(job, JobCancelledError()) for job in found]
+        return any(cancelled)
 
     def dump_tracebacks(self, works: Collection[Status]) -> dict[str, str]:
         """Return tracebacks of hanging workers, C frames included, by slot owner."""
@@ -198,7 +211,10 @@ class DaskExecutor(Executor):
 
     def close(self) -> None:
         """Wait for all jobs, and remove everything from the cluster."""
-        self._closed = True
+        if self._is_inherited:
+            return
+        with self._lock:
+            self._closed = True
         for job in list(self._jobs.values()):
             with contextlib.suppress(Exception):
                 job.answer.result()
@@ -214,8 +230,13 @@ class DaskExecutor(Executor):
 
     def _hang_up(self) -> None:
         self._dispatch.close()
-        self._cluster.close()
         self._runs.close()
+        self._cluster.close()
+
+    @property
+    def _is_inherited(self) -> bool:
+        # The threads of this executor, and of Dask's client, are not in the child.
+        return os.getpid() != self._process
 
     def _assign(self, job: SubmittedJob) -> None:
         """Assign a job to a worker, now or when there is one."""
@@ -267,10 +288,27 @@ class DaskExecutor(Executor):
                 for one in self._jobs.values()
                 if one.worker is not None and one.worker.address == address
             ]
-            for at, job in enumerate(lost):  # in the order of their start
-                self._report_lost(
-                    job, job.died_with_worker(may_have_begun=at < threads)
-                )
+        for at, job in enumerate(lost):  # in the order of their start
+            self._report_lost(job, job.died_with_worker(may_have_begun=at < threads))
+
+    def _on_unsent(
+        self, worker: str, run: ClientRun, stage: int, error: Exception
+    ) -> None:
+        """Cancel jobs on a worker that waits for functions in vain."""
+        if not isinstance(error, (RuntimeUseError, StorageError)):
+            error = RuntimeUseError(
+                f"functions could not be sent to the Dask worker at {worker}: {error!r}"
+            )
+        with self._lock:
+            jobs = [
+                one
+                for one in self._jobs.values()
+                if (one.client_run, one.stage) == (run, stage)
+                and one.worker is not None
+                and one.worker.address == worker
+            ]
+        for job in jobs:
+            self._cancel(job, error)
 
     def _on_reply(
         self, job: SubmittedJob, what: Done | ProcessDied | Exception
@@ -314,6 +352,16 @@ class DaskExecutor(Executor):
         error = JobLostError(lost.cause, number, host_died=lost.host_died)
         self._settle(job, error)
         self._dispatch.forget(job)
+
+    def _cancel(self, job: SubmittedJob, error: Exception) -> bool:
+        """Fail a job, and kill its process; return False if it has ended."""
+        with self._lock:
+            if not self._remove(job):
+                return False
+            job.release_slot(reuse=False)
+        _settle(job.answer.set_exception, error)
+        self._dispatch.end(job)
+        return True
 
     def _settle(self, job: SubmittedJob, result: bytes | BaseException) -> None:
         """Set the result of a job."""

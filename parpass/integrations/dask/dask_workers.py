@@ -12,12 +12,16 @@ round trips of all of them keep these from being the bottleneck.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
 from parpass.spi import Extent
 
 _LEAST_SECONDS = 0.05  # that a job takes where the cluster is as quick as it gets
 _MOST_SECONDS = 10.0  # beyond which it may be something else that is slow
 _ROUND_TRIPS = 2.0  # per job: on average a round trip includes half of the others'
 _WEIGHT = 0.1  # of the last one in what is known
+_MOST_PARTS = 10_000  # that a worker is known to have
 
 
 class RoundTripEstimate:
@@ -49,8 +53,8 @@ class DaskWorker:
         address: Its address.
         threads: How many jobs it runs at once.
         jobs: How many jobs it has.
-        parts: The digests of parts that it has received.
-        values: The large values that were sent to it ahead of jobs: run and extent.
+        parts: The digests of parts that it has received; see `add_parts`.
+        values: The large values that were sent to it ahead of jobs, by run.
     """
 
     def __init__(self, address: str, threads: int) -> None:
@@ -58,12 +62,21 @@ class DaskWorker:
         self.threads = threads
         self.jobs = 0
         self.parts: set[str] = set()
-        self.values: set[tuple[str, Extent]] = set()
+        self.values = WeakKeyDictionary[object, set[Extent]]()
 
     @property
     def has_idle(self) -> bool:
         """Whether a new job would be run at once, as far as this executor knows."""
         return self.jobs < self.threads
+
+    def add_parts(self, digests: Iterable[str]) -> None:
+        """Record parts that are sent to it; not all of them for ever.
+
+        What is not known to be there is sent once more.
+        """
+        if len(self.parts) > _MOST_PARTS:
+            self.parts.clear()
+        self.parts.update(digests)
 
 
 class DaskWorkers:

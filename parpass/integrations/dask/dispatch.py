@@ -138,7 +138,14 @@ class Dispatch:
 
     def send(self, job: SubmittedJob) -> None:
         """Enqueue the sending of a job to its worker."""
-        self._enqueue(self._send, job)
+        try:
+            self._thread.submit(self._send, job)
+        except RuntimeError as error:
+            why = RuntimeUseError(
+                f"no job can be sent to the Dask cluster ({error}); run pipelines "
+                "before the program exits"
+            )
+            self._on_reply(job, why)
 
     def end(self, job: SubmittedJob) -> None:
         """Enqueue a job's cancellation: its process is killed."""
@@ -146,8 +153,7 @@ class Dispatch:
 
     def forget(self, job: SubmittedJob) -> None:
         """Enqueue the removal of a finished job from the cluster."""
-        if job.future is not None:
-            self._enqueue(job.future.cancel)
+        self._enqueue(self._forget, job)
 
     def dump_tracebacks(self, job: SubmittedJob) -> Future[str]:
         """Request a traceback of the process that runs a job."""
@@ -160,7 +166,7 @@ class Dispatch:
         self._thread.shutdown()
 
     def _enqueue(self, what: Callable[..., object], *args: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # it is closed
+        with contextlib.suppress(RuntimeError):  # it is closed, or the program exits
             self._thread.submit(what, *args)
 
     def _send(self, job: SubmittedJob) -> None:
@@ -207,8 +213,12 @@ class Dispatch:
         return reply
 
     def _end(self, job: SubmittedJob) -> None:
-        with contextlib.suppress(Exception):  # the cluster may be gone
+        with contextlib.suppress(Exception):  # the worker may be gone
             self._ask(job, cancel_on_worker)
+        self._forget(job)
+
+    def _forget(self, job: SubmittedJob) -> None:
+        with contextlib.suppress(Exception):  # the cluster may be gone
             if job.future is not None:
                 job.future.cancel()
 
@@ -242,7 +252,9 @@ class Dispatch:
         job.stage, job.functions = decoded.stage, decoded.functions
         remote = job.client_run.to_remote(decoded)
         self._send_ahead(remote, job.client_run, worker)
-        parts = self._parts_to_send(remote, job.client_run, worker)
+        parts = self._parts_to_send(
+            remote, job.client_run, worker, is_again=job.tries > 0
+        )
         return whole._replace(
             message=remote.message,
             stage=remote.stage,
@@ -252,20 +264,22 @@ class Dispatch:
 
     def _send_ahead(self, job: RemoteJob, run: ClientRun, worker: DaskWorker) -> None:
         """Send the large values of a job that its worker lacks."""
-        lacking = {(run.path, one.ref): one for one in job.ahead}
-        for known in worker.values.intersection(lacking):
-            del lacking[known]
-        self._runs.send_values(run, worker.address, lacking.values())
-        worker.values.update(lacking)
+        known = worker.values.setdefault(run, set())
+        lacking = [one for one in job.ahead if one.ref not in known]
+        self._runs.send_values(run, worker.address, lacking)
+        known.update([one.ref for one in lacking])
 
     def _parts_to_send(
-        self, job: RemoteJob, run: ClientRun, worker: DaskWorker
+        self, job: RemoteJob, run: ClientRun, worker: DaskWorker, *, is_again: bool
     ) -> dict[str, bytes]:
-        """Return the parts to be sent with a job; many are sent ahead of it."""
-        lacking = set(job.digests) - worker.parts
+        """Return the parts to be sent with a job; many are sent ahead of it.
+
+        All are sent with it if it is sent again: the worker may be unable to keep them.
+        """
+        lacking = set(job.digests) - (set() if is_again else worker.parts)
         parts = {digest: run.part(job, digest) for digest in lacking}
-        worker.parts |= lacking
-        if sum(map(len, parts.values())) <= _LITTLE:
+        worker.add_parts(lacking)
+        if is_again or sum(map(len, parts.values())) <= _LITTLE:
             return parts
         self._cluster.call(
             store_parts_on_worker, self._cluster.name, parts, at=worker.address

@@ -120,7 +120,7 @@ class WorkerAgent:
             self._parts.put(digest, content)
         stage, run = call.stage, None
         if stage is not None:
-            run = self._run_of(stage.run)
+            run = self._run_of(stage.run, call.number)
             if run is None:
                 return _ENDED
             if not self._begin(run, stage, call):
@@ -173,10 +173,13 @@ class WorkerAgent:
             run.values.put(value.ref, content)
         return True
 
-    def _run_of(self, name: str) -> WorkerRun | None:
-        """Return a run's state, created at the first call; None after the close."""
+    def _run_of(self, name: str, job: int | None = None) -> WorkerRun | None:
+        """Return a run's state, created at the first call.
+
+        None after the close, or for a job that was cancelled: its run may be over.
+        """
         with self._lock:
-            if self.closed.is_set():
+            if self.closed.is_set() or job in self._ended:
                 return None
             if name not in self._runs:
                 self._runs[name] = WorkerRun(name)
@@ -185,18 +188,11 @@ class WorkerAgent:
     def _take_child(self, call: JobRequest) -> ChildProcess | None:
         """Return a child to run a job; None if the job was cancelled before."""
         with self._lock:
-            child = self._idle.pop() if self._idle else None
-        child = child or ChildProcess(call.environment)
-        with self._lock:
-            if not self.closed.is_set():  # it may close while a child starts
-                if call.number not in self._ended:
-                    self._busy[call.number] = child
-                    return child
-                self._idle.append(child)
+            if self.closed.is_set() or call.number in self._ended:
                 return None
-        child.kill()
-        child.cause()
-        return None
+            child = self._idle.pop() if self._idle else ChildProcess(call.environment)
+            self._busy[call.number] = child
+            return child
 
     def end(self, job: int) -> None:
         """Cancel a job: kill its child, or prevent its start."""
@@ -289,7 +285,7 @@ class _ActivityPoller:
         if self._run is None or work is None:
             return
         if not work.since:
-            self._run.request_functions(self._send)
+            self._run.request_functions(self._child.number, self._send)
         if work != self._seen:
             self._seen, self._is_sent = work, False
         elif not self._is_sent:

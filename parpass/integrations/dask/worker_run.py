@@ -53,7 +53,7 @@ class WorkerRun:
         self._name = name
         self._number = 0
         self._slots: FunctionIndex | None = None
-        self._is_requested = False
+        self._waiting: set[int] = set()  # processes that have requested functions
         self._lock = threading.Lock()
 
     def has_begun(self, stage: StageInfo) -> bool:
@@ -72,18 +72,24 @@ class WorkerRun:
                 self.folder, index_file_name(stage.number), count
             )
             self.folder.publish(spec_file_name(stage.number), spec)
-            self._number, self._is_requested = stage.number, False
+            self._number = stage.number
+            self._waiting.clear()
 
-    def request_functions(self, send: Send) -> None:
-        """Request all functions of the stage from the client, once.
+    def request_functions(self, process: int, send: Send) -> None:
+        """Request all functions of the stage from the client, once for a process.
+
+        If they cannot be sent, the jobs that wait for them are ended, and so are their
+        processes: a later one requests them again.
 
         Args:
+            process: The process that waits for them.
             send: Sends an event to the executor.
         """
         with self._lock:
-            is_requested, self._is_requested = self._is_requested, True
-        if not is_requested:
-            send(("functions", self._name, self._number))
+            number, is_first = self._number, process not in self._waiting
+            self._waiting.add(process)
+        if is_first:
+            send(("functions", self._name, number))
 
     def put_functions(self, number: int, functions: StageFunctions) -> None:
         """Store all functions of a stage."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from parpass.entry_points import open_executor
 from parpass.errors import (
@@ -26,8 +25,6 @@ from parpass.transform.capture.recorder import inside_function_pass
 if TYPE_CHECKING:
     from parpass.runner.pool.reusable import ReusablePools
     from parpass.runner.pool.worker_pool import Pool
-
-ValueT = TypeVar("ValueT")
 
 
 class ExecutorSource:
@@ -51,21 +48,20 @@ class ExecutorSource:
                 "drop executor=, and set workers=0"
             )
         self.amortizer = StartupAmortizer()
-        self._own: Pool | None = None
+        self._pool: Pool | None = None  # its own, or the one that it has a lease of
         self._reusable: tuple[ReusablePools, int] | None = None
-        self._leased: Pool | None = None
         if executor is None and reuse_pool:
             self._reusable = _reusable_pools(options.workers)
             if self._reusable is not None:
                 self.amortizer = self._reusable[0].amortizer()
         elif executor is None:
-            self._own = new_pool(options.workers)
+            self._pool = new_pool(options.workers)
         self._is_named = isinstance(executor, str)
         with contextlib.ExitStack() as stack:
             if not reuse_pool:
                 stack.callback(end_idle)
-            if self._own is not None:
-                stack.callback(self._own.close)
+            if self._pool is not None:
+                stack.callback(self._pool.close)
             if isinstance(executor, str):
                 executor = stack.enter_context(open_executor(executor))
             self._given = _check_executor(executor)
@@ -83,24 +79,24 @@ class ExecutorSource:
         # The workers are all at work when a pass body in one of them comes here.
         if inside_function_pass():
             return None
-        if self._own is None and self._reusable is None:
+        if self._pool is None and self._reusable is None:
             return self._given
         if not _can_start_processes():
             return None
-        if self._reusable is not None and self._leased is None:
+        if self._pool is None and self._reusable is not None:
             pools, workers = self._reusable
-            self._leased = pools.acquire(workers, self, isolated=isolated)
-        return self._own or self._leased
+            self._pool = pools.acquire(workers, self, isolated=isolated)
+        return self._pool
 
     @property
     def is_kept(self) -> bool:
         """Whether the executor is there for other runs of the runner."""
-        return self._leased is None
+        return self._reusable is None
 
     @property
     def has_processes(self) -> bool:
         """Whether to close this may take as long as processes take to end."""
-        pool = self._own or self._leased
+        pool = self._pool
         return self._is_named or (pool is not None and pool.has_processes)
 
     def close(self) -> None:
@@ -113,12 +109,15 @@ class ExecutorSource:
         """End the processes of a runner that was garbage-collected; do not wait."""
         was_closed, self._is_closed = self._is_closed, True
         self._end_lease()
-        if not was_closed and (self._own is not None or self._is_named):
+        is_owner = self._is_named or (self._reusable is None and self._pool is not None)
+        if is_owner and not was_closed:
             run_in_thread(self._owned.close)
 
     def _end_lease(self) -> None:
-        leased, self._leased = self._leased, None
-        if leased is not None and self._reusable is not None:
+        if self._reusable is None:
+            return
+        leased, self._pool = self._pool, None
+        if leased is not None:
             self._reusable[0].release(self, leased)
 
 
@@ -134,14 +133,12 @@ def _check_executor(executor: object) -> Executor | None:
 
 def new_pool(workers: int | None) -> Pool | None:
     """Return a pool; None for no workers, or with a warning where there can be none."""
+    found = _reusable_pools(workers)
+    if found is None:
+        return None
+    from parpass.runner.pool.worker_pool import Pool  # loaded by now
 
-    def new(workers: int) -> Pool:
-        # Not before: a program that is at its end cannot load it.
-        from parpass.runner.pool.worker_pool import Pool
-
-        return Pool(workers)
-
-    return _create_or_warn(workers, new)
+    return Pool(found[1])
 
 
 def _reusable_pools(workers: int | None) -> tuple[ReusablePools, int] | None:
@@ -149,16 +146,6 @@ def _reusable_pools(workers: int | None) -> tuple[ReusablePools, int] | None:
 
     None is returned as by `new_pool`.
     """
-
-    def new(workers: int) -> tuple[ReusablePools, int]:
-        from parpass.runner.pool.reusable import POOLS  # as above
-
-        return POOLS, workers
-
-    return _create_or_warn(workers, new)
-
-
-def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT | None:
     if workers == 0:
         return None
     if not supports_workers():
@@ -171,7 +158,8 @@ def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT
         )
         return None
     try:
-        return new(usable_cores() if workers is None else workers)
+        # Not before: a program that is at its end cannot load it.
+        from parpass.runner.pool.reusable import POOLS
     except RuntimeError as error:
         warn(
             f"no processes can be started ({error}), so everything runs in this one; "
@@ -179,6 +167,7 @@ def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT
             SlowerRunWarning,
         )
         return None
+    return POOLS, usable_cores() if workers is None else workers
 
 
 def _can_start_processes() -> bool:

@@ -9,8 +9,6 @@ import contextlib
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.pass_by_pass import known_results, may_go_on_serially
 from parpass.runner.driver.probe import HandoverCriterion, Look
@@ -18,7 +16,7 @@ from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.function_outcome import Recording, Verdicts
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.observers import Activity, timing
-from parpass.runner.placement import PlacementPolicy, PlacementReason
+from parpass.runner.placement import PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
@@ -46,39 +44,28 @@ def run_serially(
     return outcome
 
 
-class Handover(msgspec.Struct, frozen=True):
-    """The end of the part of a stage that runs here until workers would be faster.
-
-    Attributes:
-        reason: Why it ran here: workers were starting, or were not worth it.
-        known: Where a serial run is best for the rest, the results that it takes.
-    """
-
-    reason: PlacementReason
-    known: KnownResults | None = None
-
-
 async def run_until_handover(
-    state: RunState, stage: StageInProgress, policy: PlacementPolicy
-) -> Handover:
+    state: RunState, stage: StageInProgress
+) -> KnownResults | None:
     """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
-    was never so.
+    was never so. Where a serial run is best for the rest, the result is what it takes.
     """
     outcomes = stage.outcomes
     functions = len(outcomes.missing())
-    criterion = HandoverCriterion(functions, stage, state, policy)
+    criterion = HandoverCriterion(functions, stage, state)
     with criterion.deciding():
         known = await state.backend.call(run_functions, state, stage, criterion)
     criterion.start_others()
     if known is not None:
-        return Handover(criterion.reason, known)
+        return known
     if not criterion.has_started and not outcomes.missing():
-        policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
+        seconds = criterion.seconds()
+        state.policy.add_missed_saving(seconds, criterion.nodes, functions)
     if not any(outcome.ended_early for outcome in outcomes.notable.values()):
         COST_MODEL.update(stage.command.steps, outcomes.step_seconds, criterion.nodes)
-    return Handover(criterion.reason)
+    return None
 
 
 async def run_rest(

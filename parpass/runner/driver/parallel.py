@@ -48,10 +48,14 @@ class ParallelDriver:
 
     Args:
         unwrap: Makes what the caller gets of the new module.
+
+    Attributes:
+        adapter: The adapter of the run.
     """
 
     def __init__(self, state: RunState, unwrap: Unwrap) -> None:
         self._state, self._unwrap = state, unwrap
+        self.adapter = state.adapter
         self._backend = state.backend
         self._store = state.store
         self._stages = StageExecutor(state)
@@ -67,7 +71,8 @@ class ParallelDriver:
     async def run(self, commands: Plan) -> Any:
         """Carry out the commands of a plan, and return what the caller gets."""
         state = self._state
-        workers = 0 if state.policy is None else state.policy.executor.workers
+        policy = state.policy
+        workers = policy.executor.workers if policy.why_serial is None else 0
         state.observers.run_began(workers, state.backend.poster())
         try:
             made = await self._carry_out(commands)

@@ -23,7 +23,6 @@ from parpass.runner.ipc.function_outcome import (
     FunctionOutcome,
 )
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.placement import PlacementPolicy
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.capture.recorder import Recorder
@@ -119,10 +118,7 @@ class PassByPassCheckpoint:
 
 
 async def run_serially_until_handover(
-    state: RunState,
-    stage: StageInProgress,
-    policy: PlacementPolicy,
-    known: KnownResults,
+    state: RunState, stage: StageInProgress, known: KnownResults
 ) -> StageResult:
     """Run passes one after the other until workers would be faster with one of them.
 
@@ -131,7 +127,7 @@ async def run_serially_until_handover(
     """
     steps = stage.command.steps
     functions = len(stage.outcomes.names)
-    criterion = HandoverCriterion(functions, stage, state, policy)
+    criterion = HandoverCriterion(functions, stage, state)
     checkpoint = PassByPassCheckpoint(criterion, functions, state)
 
     with criterion.deciding():
@@ -149,7 +145,8 @@ async def run_serially_until_handover(
         state.observers.stage_ended(records, None)
         if not criterion.has_started:
             spent = result.ended - result.began
-            policy.add_missed_saving(spent, sum(nodes) / len(nodes), functions)
+            mean = sum(nodes) / len(nodes)
+            state.policy.add_missed_saving(spent, mean, functions)
     return msgspec.structs.replace(result, began=stage.began)
 
 

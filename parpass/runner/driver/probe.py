@@ -21,24 +21,18 @@ import contextlib
 import math
 import time
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from concurrent.futures import Future
-from typing import Any
 
 import msgspec
 
 from parpass.errors import RuntimeUseError
 from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
+from parpass.runner.executor import NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.observers import Activity, timing
-from parpass.runner.placement import (
-    Placement,
-    PlacementPolicy,
-    PlacementReason,
-)
-from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
+from parpass.runner.placement import Placement, PlacementReason
 
 _DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
@@ -52,9 +46,6 @@ _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted
 # before: the first ones load, and fill, what the others use, and look heavy.
 _MEASURED_SHARE = 0.2
 _SMALL_SHARE = 0.5  # of them, which functions before that must seem to save at least
-# Seconds that the workers must save on the rest to get it when the first one is ready:
-# the others have yet to start, and this process to import the coordinator.
-_OFFLOAD_SECONDS = 0.2
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -80,8 +71,7 @@ class HandoverCriterion:
     Args:
         functions: How many functions there are.
         stage: The stage.
-        state: The run.
-        policy: Knows the workers.
+        state: The run; its policy knows the workers.
 
     Attributes:
         nodes: The nodes of the functions so far, about.
@@ -93,9 +83,9 @@ class HandoverCriterion:
         functions: int,
         stage: StageInProgress,
         state: RunState,
-        policy: PlacementPolicy,
     ) -> None:
-        self._stage, self._state, self._policy = stage, state, policy
+        self._stage, self._state = stage, state
+        self._policy = policy = state.policy
         self._store, self._adapter = state.store, state.store.adapter
         self._overhead = policy.dispatch_overhead(functions)
         self._speedup = policy.speedup()
@@ -240,16 +230,7 @@ class HandoverCriterion:
         if not any(one.done() for one in self._loading):
             return False
         self._start_all()
-        given = self._config.get(ASKING_WORKERS_SECONDS)
-        return saving > (_OFFLOAD_SECONDS if given is None else given)
-
-    @property
-    def _config(self) -> Mapping[str, Any]:
-        return self._state.context.config
-
-    @property
-    def _start_timeout(self) -> float:
-        return self._config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
+        return saving > self._policy.offload_overhead
 
     def _start_workers(self) -> None:
         with forks_wait():
@@ -260,7 +241,7 @@ class HandoverCriterion:
             from parpass.runner.worker.jobs import load_payload
 
         payload = encode_payload(self._stage.command.steps, self._adapter, None)
-        message = msgspec.msgpack.encode((self._start_timeout, payload))
+        message = msgspec.msgpack.encode((self._policy.start_seconds, payload))
         submit = self._policy.executor.submit
         # One core is this process's; a pool starts as many processes as it has jobs.
         for _ in range(max(1, self._speedup.at_once - 1)):
@@ -272,5 +253,5 @@ class HandoverCriterion:
             self._has_started_all = True
             began = time.perf_counter()
             with contextlib.suppress(NoWorkersError, RuntimeUseError):
-                self._policy.executor.start(self._start_timeout)
+                self._policy.executor.start(self._policy.start_seconds)
             self._starting += time.perf_counter() - began

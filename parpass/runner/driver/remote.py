@@ -31,15 +31,8 @@ _FALLBACK_REASONS: dict[type[Exception], PlacementReason] = {
 }
 
 
-class _PublishError(Exception):
-    """The passes, settings or module of a stage cannot be pickled."""
-
-
 async def run_in_workers(
-    state: RunState,
-    stage: StageInProgress,
-    executor: Executor,
-    local_seconds: float | None = None,
+    state: RunState, stage: StageInProgress, local_seconds: float | None = None
 ) -> RemoteStage:
     """Run a stage on those of its functions that have no outcome.
 
@@ -56,7 +49,6 @@ async def run_in_workers(
         _run,
         state,
         stage,
-        executor,
         local_seconds,
         coordination,
         cancel=coordination.cancel,
@@ -66,16 +58,14 @@ async def run_in_workers(
 def _run(
     state: RunState,
     stage: StageInProgress,
-    executor: Executor,
     local_seconds: float | None,
     coordination: TrioCall,
 ) -> RemoteStage:
     steps, snapshot = stage.command.steps, Snapshot.take(state.context)
+    executor = state.policy.executor
     while True:
         try:
-            remote = _encoded_stage(
-                state, stage, snapshot, executor.workers, local_seconds
-            )
+            remote = _encoded_stage(state, stage, snapshot, local_seconds)
             try:
                 executor.start(remote.start_seconds)
                 _coordinate(state, remote, executor, coordination)
@@ -88,8 +78,6 @@ def _run(
                 raise _unloadable(steps, error) from error
             local_seconds = None
             continue
-        except _PublishError as failed:
-            raise _unsendable(steps, snapshot, failed) from failed
         _warn_of_written(remote)
         return remote
 
@@ -98,7 +86,6 @@ def _encoded_stage(
     state: RunState,
     stage: StageInProgress,
     snapshot: Snapshot,
-    workers: int,
     local_seconds: float | None,
 ) -> RemoteStage:
     """Return a stage with what its jobs have in common encoded.
@@ -106,7 +93,8 @@ def _encoded_stage(
     Raises:
         StorageError: There is no room.
         UnsendableError: The state of the process cannot be encoded.
-        _PublishError: The passes or the settings cannot be.
+        FallbackError: The passes, or the module, cannot be.
+        RuntimeUseError: The settings cannot be.
     """
     try:
         return RemoteStage(
@@ -115,7 +103,7 @@ def _encoded_stage(
             snapshot,
             state.store,
             stage.outcomes,
-            workers=workers,
+            workers=state.policy.executor.workers,
             local_seconds=local_seconds,
             was_warm=stage.was_warm,
             observers=state.observers,
@@ -123,7 +111,7 @@ def _encoded_stage(
     except (StorageError, UnsendableError):
         raise
     except Exception as error:
-        raise _PublishError from error
+        raise _unsendable(stage.command.steps, snapshot, error) from error
 
 
 def _coordinate(
@@ -151,15 +139,13 @@ def _warn_of_written(stage: RemoteStage) -> None:
 
 
 def _unsendable(
-    steps: Sequence[Pass], snapshot: Snapshot, failed: _PublishError
+    steps: Sequence[Pass], snapshot: Snapshot, error: Exception
 ) -> FallbackError:
     """Return the fallback for what cannot be pickled: passes, or else the module.
 
     Raises:
         RuntimeUseError: It is the settings.
     """
-    error = failed.__cause__
-    assert isinstance(error, Exception)
     reason = snapshot.find_unpicklable()
     if reason is not None:
         raise RuntimeUseError(

@@ -33,10 +33,10 @@ from parpass.transform.adapter_registry import (
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
+from parpass.transform.checked_adapter import warn_of_violations
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
-from parpass.transform.violations import collecting_violations, warn_of_violations
 
 if TYPE_CHECKING:
     from parpass.runner.cache.function_cache import FunctionCache
@@ -72,7 +72,7 @@ class Session:
     async def _run(
         self, request: RunRequest, new_backend: Callable[[], AsyncBackend]
     ) -> Any:
-        with setting_limits(request.limits), collecting_violations() as violations:
+        with setting_limits(request.limits):
             backend, current = new_backend(), PassContext.current()
             context = current if request.context is None else request.context
             pipeline = request.pipeline
@@ -85,7 +85,7 @@ class Session:
                     made = await driver.run(commands)
                 else:
                     made = await _run_entered(context, backend, driver, commands)
-                warn_of_violations(violations)
+                warn_of_violations(driver.adapter)
                 return made
             finally:
                 backend.restore_context()
@@ -107,19 +107,16 @@ class Session:
             )
         module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
-        is_inside = inside_function_pass()
-        commands = plan(root, module, context, adapter, instrumented=not is_inside)
-        policy = None
-        if executor is not None:
-            policy = PlacementPolicy(
-                executor, adapter, context, self._workers.amortizer, isolated=isolated
-            )
+        commands = plan(root, module, context, adapter)
+        policy = PlacementPolicy(
+            executor, adapter, context, self._workers.amortizer, isolated=isolated
+        )
         directories = None
         if executor is not None and self._workers.is_kept:  # a call leaves none behind
             directories = executor.directories
         store = ModuleStore(adapter, optimizations_in(context.config), directories)
         kept, cache = self._options.cache, None
-        if kept is not None and not is_inside:
+        if kept is not None and not inside_function_pass():
             cache = _run_cache(kept, adapter, context, store)
         state = RunState(
             backend,

@@ -26,7 +26,6 @@ from parpass.fork_safety import forks_wait
 from parpass.runner.driver.local import run_rest, run_serially, run_until_handover
 from parpass.runner.driver.pass_by_pass import left_stage, run_serially_until_handover
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
-from parpass.runner.executor import Executor
 from parpass.runner.ipc.function_outcome import Verdict
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.observers import Activity, timing
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from parpass.runner.pool.remote_stage import RemoteStage
 
     _RunInWorkers = Callable[
-        [RunState, StageInProgress, Executor, float | None], Awaitable[RemoteStage]
+        [RunState, StageInProgress, float | None], Awaitable[RemoteStage]
     ]
 
 _FALLBACK_MESSAGES = {
@@ -85,9 +84,7 @@ class StageExecutor:
     """
 
     def __init__(self, state: RunState) -> None:
-        self._state = state
-        self._policy = state.policy  # None from a fallback of the run on
-        self._why_no_policy = PlacementReason.NO_WORKERS
+        self._state, self._policy = state, state.policy
         self._run_in_workers: _RunInWorkers | None = None  # until a stage is sent
         # A stage that goes on pass by pass once the plan has called hooks.
         self._interrupted: tuple[StageInProgress, KnownResults] | None = None
@@ -107,8 +104,6 @@ class StageExecutor:
         state, policy = self._state, self._policy
         if state.cache is not None:
             return Suspended(functools.partial(self._run_by_function, command))
-        if policy is None:
-            return run_serially(state, command, self._why_no_policy)
         steps, mod = command.steps, command.mod
         budgets = budgets_of(steps, state.context.config)
         is_stored = type(mod) is StoredModule
@@ -135,17 +130,17 @@ class StageExecutor:
         """
         state, began = self._state, time.perf_counter()
         stage = await state.backend.call_shielded(self._open, command, placed, began)
-        policy, placed = self._policy, stage.placed
-        if placed.place is Placement.LOCAL or policy is None:
+        placed = stage.placed
+        if placed.place is Placement.LOCAL:
             return await self._finish_here(stage, placed.why)
         is_ready = placed.place is Placement.REMOTE and stage.was_warm
         if placed.may_take_back and not is_ready:
-            handover = await run_until_handover(state, stage, policy)
-            if handover.known is not None:
-                return await self._finish_pass_by_pass(stage, policy, handover.known)
+            known = await run_until_handover(state, stage)
+            if known is not None:
+                return await self._finish_pass_by_pass(stage, known)
             if not stage.outcomes.missing():
-                return await self._finish_here(stage, handover.reason)
-        return await self._finish_in_workers(stage, policy)
+                return await self._finish_here(stage, placed.why)
+        return await self._finish_in_workers(stage)
 
     def _open(
         self, command: RunStage, placed: Placed | None, began: float
@@ -170,14 +165,13 @@ class StageExecutor:
             cache.recall(outcomes)
         elif state.cache is not None:
             state.cache.computed += len(outcomes.names)
-        if policy is None:
-            placed = Placed(Placement.LOCAL, len(steps), self._why_no_policy)
-        elif placed is None:
+        if placed is None:
             budgets = budgets_of(steps, state.context.config)
             rest = {name: module.handles[name] for name in outcomes.missing_names()}
             placed = policy.choose(steps, budgets, rest)
-        is_warm = policy is not None and policy.executor.is_warm
-        return StageInProgress(command, module, outcomes, began, is_warm, placed, cache)
+        return StageInProgress(
+            command, module, outcomes, began, policy.is_warm, placed, cache
+        )
 
     async def _finish_here(
         self, stage: StageInProgress, reason: PlacementReason
@@ -193,24 +187,24 @@ class StageExecutor:
             return await call(run_serially, state, stage.command, reason)
         if outcomes.missing():
             warn_of_unenforced(budgets_of(stage.command.steps, state.context.config))
-        await run_rest(state, stage, reason)
-        while outcomes.invalidate_dependents():
             await run_rest(state, stage, reason)
+        while outcomes.invalidate_dependents():
+            await run_rest(state, stage, PlacementReason.REVALIDATED)
         return await self._merge_outcomes(stage)
 
     async def _finish_pass_by_pass(
-        self, stage: StageInProgress, policy: PlacementPolicy, known: KnownResults
+        self, stage: StageInProgress, known: KnownResults
     ) -> StageResult:
         """Run the passes here one after the other, as long as workers are no faster."""
         state = self._state
-        result = await run_serially_until_handover(state, stage, policy, known)
+        result = await run_serially_until_handover(state, stage, known)
         if result.left is None:
             done = len(result.records)
             if done < len(stage.command.steps):
                 self._interrupted = stage, known.after(done)
             return result
         left = await state.backend.call(left_stage, state, stage, known, result)
-        rest = await self._finish_in_workers(left, policy)
+        rest = await self._finish_in_workers(left)
         records = [*result.records, *rest.records]
         return StageResult(rest.mod, records, stage.began, rest.ended)
 
@@ -218,30 +212,26 @@ class StageExecutor:
         self, command: RunStage, stage: StageInProgress, known: KnownResults
     ) -> StageResult:
         """Run the rest of a stage that goes on pass by pass."""
-        policy = self._policy
-        assert policy is not None
         rest = msgspec.structs.replace(
             stage,
             command=command.first(len(known.seconds)),
             began=time.perf_counter(),
-            was_warm=policy.executor.is_warm,
+            was_warm=self._policy.is_warm,
         )
-        return await self._finish_pass_by_pass(rest, policy, known)
+        return await self._finish_pass_by_pass(rest, known)
 
-    async def _finish_in_workers(
-        self, stage: StageInProgress, policy: PlacementPolicy
-    ) -> StageResult:
+    async def _finish_in_workers(self, stage: StageInProgress) -> StageResult:
         """Run the rest of a stage in workers, and learn from what that took."""
-        outcomes, steps, placed = stage.outcomes, stage.command.steps, stage.placed
-        rest = stage.missing_handles
+        policy, outcomes, placed = self._policy, stage.outcomes, stage.placed
+        steps, rest = stage.command.steps, stage.missing_handles
         local_seconds = policy.local_seconds(steps, rest)
         taken_back_at = local_seconds if placed.may_take_back else None
         asked = time.perf_counter()
         try:
-            remote = await self._send(stage, policy, taken_back_at)
-            await self._revalidate(stage, policy, remote.budgets)
+            remote = await self._send(stage, taken_back_at)
+            await self._revalidate(stage, remote.budgets)
         except FallbackError as fallback:
-            return await self._fall_back(stage, policy, fallback)
+            return await self._fall_back(stage, fallback)
         result = await self._merge_outcomes(stage)
         call = self._state.backend.call
         if not ends_stage(result.records[-1]):
@@ -257,10 +247,7 @@ class StageExecutor:
         return result
 
     async def _send(
-        self,
-        stage: StageInProgress,
-        policy: PlacementPolicy,
-        local_seconds: float | None = None,
+        self, stage: StageInProgress, local_seconds: float | None = None
     ) -> RemoteStage:
         """Run a stage in workers, on the functions without an outcome.
 
@@ -275,8 +262,7 @@ class StageExecutor:
             load = state.backend.call_shielded
             with timing(state.observers, Activity.LOADING):
                 self._run_in_workers = await load(_load_remote)
-        workers = policy.executor
-        sent = await self._run_in_workers(state, stage, workers, local_seconds)
+        sent = await self._run_in_workers(state, stage, local_seconds)
         if sent.is_reclaimed:
             await run_rest(state, stage, PlacementReason.WORKERS_SLOWER)
         else:
@@ -284,10 +270,7 @@ class StageExecutor:
         return sent
 
     async def _revalidate(
-        self,
-        stage: StageInProgress,
-        policy: PlacementPolicy,
-        budgets: Sequence[Budget],
+        self, stage: StageInProgress, budgets: Sequence[Budget]
     ) -> None:
         """Run again the functions that relied on signatures which changed.
 
@@ -295,26 +278,27 @@ class StageExecutor:
             FallbackError: As by `_send`.
         """
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
+        choose = self._policy.choose
         while outcomes.invalidate_dependents():
             handles = stage.missing_handles
-            placed = await state.backend.call(policy.choose, steps, budgets, handles)
+            placed = await state.backend.call(choose, steps, budgets, handles)
             if outcomes.needs_worker_recheck or placed.place is not Placement.LOCAL:
                 begun = msgspec.structs.replace(stage, was_warm=True)  # by now
-                await self._send(begun, policy)
+                await self._send(begun)
             else:
                 await run_rest(state, stage, PlacementReason.REVALIDATED)
 
     async def _fall_back(
-        self, stage: StageInProgress, policy: PlacementPolicy, fallback: FallbackError
+        self, stage: StageInProgress, fallback: FallbackError
     ) -> StageResult:
         """Run here what workers cannot: some passes of a stage, or the rest of the run.
 
         Raises:
             RuntimeUseError: The run is isolated.
         """
-        reasons = fallback.passes
+        policy, reasons = self._policy, fallback.passes
         if reasons is None:
-            self._policy, self._why_no_policy = None, fallback.reason
+            policy.why_serial = fallback.reason
             _warn_run_local(policy, fallback)
             return await self._finish_here(stage, fallback.reason)
         unsent = [
@@ -345,7 +329,7 @@ class StageExecutor:
             return await self._finish_here(first, PlacementReason.UNSENDABLE)
         if outcomes.is_empty:
             return await self.run(first.command)
-        return await self._finish_in_workers(first, policy)
+        return await self._finish_in_workers(first)
 
     async def _merge_outcomes(self, stage: StageInProgress) -> StageResult:
         """Return the result of a stage of which every function has an outcome."""

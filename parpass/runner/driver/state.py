@@ -34,7 +34,7 @@ class RunState(msgspec.Struct, frozen=True):
     Attributes:
         store: The functions as objects and encoded, and the shared directory.
         analyses: The results of analyses that are kept in this process.
-        policy: Chooses the process for each stage; None if there are no workers.
+        policy: Chooses the process for each stage.
         cache: The results of earlier runs; None in a run without a cache.
     """
 
@@ -44,7 +44,7 @@ class RunState(msgspec.Struct, frozen=True):
     store: ModuleStore
     observers: RunObservers
     analyses: AnalysisManager
-    policy: PlacementPolicy | None
+    policy: PlacementPolicy
     cache: RunCache | None = None
 
     def walk(

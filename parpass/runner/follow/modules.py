@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parpass.fork_safety import forks_wait
-from parpass.program_modules import is_of_program
+from parpass.program_modules import is_by_value, is_of_program, modules_by_value
 from parpass.runner.follow.plain_values import PlainValues, encode_values
 from parpass.transform.passes import holders_of
 
@@ -92,7 +92,7 @@ class _TrackedModule:
 
     def update(self, module: ModuleType) -> None:
         self.module = module
-        self.spec = module.__spec__
+        self.spec = _spec_of(module)
         self.source = SourceStamp.take(getattr(module, "__file__", None))
 
     def digested_source(self) -> SourceStamp | None:
@@ -110,8 +110,8 @@ class ModuleTracker:
 
     def __init__(self) -> None:
         self._seen: dict[str, _TrackedModule] = {}
-        self._others: set[str] = set()
-        self._last_stamp = 0, ""
+        self._others: dict[str, Any] = {}  # by name; another one may follow
+        self._last_stamp: tuple[int, Any] = 0, None
         self._reloads: dict[str, Reload] = {}
         self._sources: dict[str, SourceStamp] = {}
         self._lock = threading.RLock()
@@ -120,23 +120,31 @@ class ModuleTracker:
         """Return the state of modules that workers need for passes and an adapter."""
         with forks_wait(), self._lock:
             self._update()
-            seen, modules = self._seen, sys.modules
-            here = {name: one.module for name, one in seen.items() if name in modules}
+            seen, modules, by_value = self._seen, sys.modules, modules_by_value()
+            here = {
+                name: one.module
+                for name, one in seen.items()
+                if modules.get(name) is one.module
+            }
             kinds = [kind for one in holders for kind in _classes_of(one)]
             return ModuleState(
-                {name: one for name, one in self._reloads.items() if name in modules},
+                {
+                    name: one
+                    for name, one in self._reloads.items()
+                    if not is_by_value(name, by_value)  # as what is gone
+                },
                 self._sources,
                 encode_values(here, [one for one in kinds if one.__module__ in here]),
             )
 
     def _update(self) -> None:
-        modules = sys.modules
+        modules: dict[str, Any] = sys.modules
         again = False
         for name, seen in self._seen.items():
             module = modules.get(name)
-            if module is None:
+            if not isinstance(module, ModuleType):
                 continue  # it may be imported again
-            if module is not seen.module or module.__spec__ is not seen.spec:
+            if module is not seen.module or _spec_of(module) is not seen.spec:
                 anew = module is not seen.module
                 seen.update(module)
                 seen.reload = Reload(seen.reload.times + 1, anew)
@@ -145,8 +153,9 @@ class ModuleTracker:
         if not again and stamp == self._last_stamp:
             return
         self._last_stamp = stamp
-        for name in modules.keys() - self._seen.keys() - self._others:
-            self._track(name, modules.get(name))
+        for name, module in [*modules.items()]:
+            if name not in self._seen and module is not self._others.get(name):
+                self._track(name, module)
         # Loading a module moves it to the end of `sys.modules`.
         names = [name for name in tuple(modules) if name in self._seen]
         found = {name: self._seen[name].reload for name in names}
@@ -155,11 +164,11 @@ class ModuleTracker:
         self._sources = {name: one for name, one in sources.items() if one is not None}
 
     def _track(self, name: str, module: Any) -> None:
-        is_module = isinstance(module, ModuleType) and module.__spec__ is not None
-        if is_module and name != "__main__" and is_of_program(name):
+        has_spec = isinstance(module, ModuleType) and _spec_of(module) is not None
+        if has_spec and name != "__main__" and is_of_program(name):
             self._seen[name] = _TrackedModule(module)
-        elif module is not None:
-            self._others.add(name)
+        else:
+            self._others[name] = module
 
 
 MODULE_TRACKER = ModuleTracker()
@@ -169,11 +178,15 @@ def _classes_of(one: Any) -> list[type]:
     return [kind for holder in holders_of(one) for kind in type(holder).__mro__]
 
 
-def _last(modules: dict[str, ModuleType]) -> str:
+def _spec_of(module: ModuleType) -> Any:
+    return getattr(module, "__spec__", None)  # a module may have none at all
+
+
+def _last(modules: dict[str, Any]) -> Any:
     try:
-        return next(reversed(modules))
+        return modules.get(next(reversed(modules)))
     except RuntimeError:  # another thread imports a module at this moment
-        return ""
+        return None
 
 
 def _digest(path: str | None) -> bytes:

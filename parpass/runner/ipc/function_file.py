@@ -124,6 +124,11 @@ class FunctionIndex:
         """Return whether the entry of a function is filled."""
         return self._fields[3][function] > 0
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether the entries of all functions are filled."""
+        return all(self._fields[3])
+
     def wait_for(self, function: int) -> IndexEntry:
         """Return the entry of a function; block until it is filled."""
         while not self.is_written(function):

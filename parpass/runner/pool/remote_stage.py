@@ -30,9 +30,9 @@ from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import gc_pause
 from parpass.transform.budget import budgets_of, call_limits
+from parpass.transform.checked_adapter import note_violations
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.plan.commands import RunStage
-from parpass.transform.violations import note_violations
 
 
 class RemoteStage:
@@ -163,7 +163,7 @@ class RemoteStage:
         times = result.times
         self._first_began.setdefault(times.process, time.perf_counter() - times.seconds)
         self.written.update(dict.fromkeys(result.findings.written))
-        note_violations(result.findings.violations)
+        note_violations(self.store.adapter, result.findings.violations)
         new: list[FunctionHandle] = []
         for index, outcome in result.outcomes.items():
             held = self._mod.handles[self.names[index]]

@@ -40,10 +40,9 @@ from parpass.runner.stage.call_recorder import (
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
 from parpass.transform.budget import enforcing_budgets, in_worker, setting_limits
-from parpass.transform.checked_adapter import overrides
+from parpass.transform.checked_adapter import overrides, violations_of
 from parpass.transform.config import optimizations_in
 from parpass.transform.mutability import copying_seconds
-from parpass.transform.violations import collecting_violations
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
@@ -138,6 +137,8 @@ class StageRunner:
             is_own_process=self._is_own_process, is_short=job.spec is not None
         )
         copied = copying_seconds(self._adapter)
+        violations = violations_of(self._adapter)
+        violations.clear()  # those of the job before are told
         recorder = self._recorder = self._begin_recording()
         self._payload.activate()
         state = PassStateMonitor(self._spec.steps)
@@ -158,7 +159,6 @@ class StageRunner:
             in_force,
             self._enforcing(),
             self._measuring_memory() as memory,
-            collecting_violations() as violations,
         ):
             for batch in self._batches(job.functions):
                 cursors = self._begin_all(batch)
@@ -185,7 +185,7 @@ class StageRunner:
             EncodedFunctions(versions),
         ).encoded()
 
-    def _enforcing(self) -> AbstractContextManager[None]:
+    def _enforcing(self) -> AbstractContextManager[object]:
         if not self._is_own_process:
             return contextlib.nullcontext()
         return enforcing_budgets(in_worker)

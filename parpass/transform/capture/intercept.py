@@ -31,8 +31,10 @@ from parpass.transform.capture.emission import (
 )
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.capture.shown_warnings import KeptRegistries
+from parpass.transform.variable_setting import setting
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
+current_buffer = _buffer.get
 # The functions that are patched in, with those that they replace. They are created
 # anew for each patch, since a program that wrapped an earlier one may still hold it.
 _originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -111,10 +113,6 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
             self._inner.add_registry_reset()
         rendering_capture.reset(self._rendering)
         _buffer.reset(self._token)
-
-
-def current_buffer() -> EmissionBuffer | None:
-    return _buffer.get()
 
 
 def is_capturing() -> bool:
@@ -363,8 +361,5 @@ def _probe(registry: dict[Any, Any] = _probed) -> None:
 def _stamp(registry: dict[Any, Any]) -> None:
     """Make Python note in a registry which filters it is for, if nothing is shown."""
     if is_capturing_warnings():
-        token = _buffer.set(None)  # no body has reset this one
-        try:
+        with setting(_buffer, None):  # no body has reset this one
             _probe(registry)
-        finally:
-            _buffer.reset(token)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
 from parpass.transform.capture.change import AnyChange
+from parpass.transform.variable_setting import setting
 
 _in_function_pass: ContextVar[bool] = ContextVar(
     "parpass_in_function_pass", default=False
@@ -146,46 +148,17 @@ def _deferred(_diag_ctx: DiagnosticContext) -> None:
     pass
 
 
-def current_recorder() -> Recorder | None:
-    return _recorder.get()
-
-
-# The two halves of `recording`, for code that runs for each pass: no frame, for speed.
+current_recorder = _recorder.get
+recording = functools.partial(setting, _recorder)  # for a block
+# Its two halves, for code that runs for each pass: no frame, for speed.
 start_recording = _recorder.set
 stop_recording = _recorder.reset
 
-
-class recording:  # noqa: N801 -- used like a function, as contextlib's own
-    __slots__ = ("_recorder", "_token")
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        self._token: Token[Recorder | None] = _recorder.set(self._recorder)
-
-    def __exit__(self, *_: object) -> None:
-        _recorder.reset(self._token)
-
-
-def inside_function_pass() -> bool:
-    """Return whether this is called from the body of a function pass.
-
-    Nested passes of such a body are not shown to instruments: they run in workers.
-    """
-    return _in_function_pass.get()
-
-
-# The two halves of `function_pass_body`, likewise.
+# Whether this is called from the body of a function pass. Nested passes of such a body
+# are not shown to instruments: they run in workers.
+inside_function_pass = _in_function_pass.get
+# For a block.
+function_pass_body = functools.partial(setting, _in_function_pass, True)
+# Its two halves, likewise.
 start_body = _in_function_pass.set
 stop_body = _in_function_pass.reset
-
-
-class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> None:
-        self._token: Token[bool] = _in_function_pass.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        _in_function_pass.reset(self._token)

@@ -26,6 +26,7 @@ from parpass.transform.instrument_hooks import (
     replayed_time,
 )
 from parpass.transform.passes import Pass
+from parpass.transform.variable_setting import setting
 
 
 def describe_location(pass_name: str, function: str | None) -> str:
@@ -167,11 +168,8 @@ class CallHook(Call, frozen=True):
     def call(self, mod: Any) -> Any:
         if self.hook_time is None:
             return self._call(mod)
-        token = replayed_time.set(self.hook_time)
-        try:
+        with setting(replayed_time, self.hook_time):
             return self._call(mod)
-        finally:
-            replayed_time.reset(token)
 
     def _call(self, mod: Any) -> Any:
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)

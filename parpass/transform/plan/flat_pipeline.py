@@ -100,9 +100,11 @@ class _Flattener:
             if pass_.preserves:
                 about = pass_.preserves, pass_.info.name
                 check_preserved(*about, functionwise=pass_.is_functionwise)
-            is_counted = is_counted and not self._is_required(pass_)
-            events.append(Body(pass_, is_counted, restores))
-            restoring = restoring_after(pass_, self._restoring(pass_))
+            restoring = self._restoring(pass_)
+            is_required = is_restoring(pass_, restoring)
+            is_required = is_required or pass_.info.name in self._required
+            events.append(Body(pass_, is_counted and not is_required, restores))
+            restoring = restoring_after(pass_, restoring)
             if restoring is not None:
                 if pass_.preserves:
                     restoring = _inheriting(restoring, pass_)
@@ -115,11 +117,6 @@ class _Flattener:
         if kind not in known:
             known[kind] = self._adapter.restoring_pass(kind)
         return known[kind]
-
-    def _is_required(self, pass_: Pass) -> bool:
-        if is_restoring(pass_, self._restoring(pass_)):
-            return True
-        return bool(self._required) and pass_.info.name in self._required
 
     def _add_child(
         self, child: Pass | None, parent: Sequential, *, is_counted: bool
@@ -191,7 +188,7 @@ class StageCursor:
     @property
     def has_begun(self) -> bool:
         """Whether the stage has steps that the plan has not reached."""
-        return self.completed < len(self.steps)
+        return bool(self._records) or self._ran < len(self.steps)
 
     @property
     def completed(self) -> int:
@@ -201,10 +198,6 @@ class StageCursor:
         self, steps: Sequence[Body], mod: Any, command: RunStage | None = None
     ) -> None:
         self.steps, self.given, self._command, self._ran = steps, mod, command, 0
-
-    def is_over(self) -> bool:
-        """Return whether all steps of the stage have run."""
-        return self._ran == len(self.steps)
 
     def remaining_command(self, mod: Any) -> RunStage:
         """Return the command for the steps that the driver has not run."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -56,6 +56,7 @@ from parpass.transform.passes import (
     restoring_after,
 )
 from parpass.transform.plan.commands import StageResult, StepRecord
+from parpass.transform.variable_setting import setting
 
 _owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
 
@@ -109,14 +110,13 @@ def transform_function(
     check = None if analyses is None else analyses.check(pass_, function, context)
 
     owned = function if transfers_ownership else None
-    call_body = functools.partial(
-        _call_body, pass_, name, function, mod, context, adapter, owned
-    )
+    args = pass_, name, function, mod, context, adapter, owned
     begun = begin_body(pass_.info.name, name, context)
     try:
         if budget == UNLIMITED:  # not `is`: it may have been unpickled
-            result = call_body()
+            result = _call_body(*args)
         else:
+            call_body = functools.partial(_call_body, *args)
             about = budget, pass_.info.name, name, function
             result = run_within(*about, call_body, on_retry)
     except Exception as error:
@@ -154,12 +154,9 @@ def _call_body(
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
     mutability = cast("RunMutability | None", adapter.mutability)
     if adapter.consumes_functions:
-        token = _owned.set(owned)
-        try:
+        with setting(_owned, owned):
             result = body(function, mod, context)
-        finally:
-            _owned.reset(token)
-    elif mutability is None:
+    elif mutability is None or mutability.is_frozen(function):
         result = body(function, mod, context)
     else:
         about = pass_.info.name, name, function, mod
@@ -217,17 +214,10 @@ def run_module_pass(
     finally:
         end_body(begun)
         stop_recording(token)
-    is_module = adapter.is_module(result)
-    is_checked = watched or watch or checks or analyses.checks_results
-    is_plain = not (is_checked or adapter.round_trip_between_passes)
-    if failure is None and is_module and is_plain:
-        analyses.after_module(pass_, mod, result)
-        record = StepRecord.of(recorder, began)
-        return StageResult(result, (record,), began, began + record.seconds)
     run = _ModuleRun(
         pass_, mod, adapter, recorder, content, began, analyses, checks, watch, before
     )
-    if not is_module and hasattr(result, "__await__"):
+    if isinstance(result, Awaitable) and not adapter.is_module(result):
         return PendingModulePass(result, run, context)
     return _result(run, result, failure)
 

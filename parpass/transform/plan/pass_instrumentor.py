@@ -58,12 +58,9 @@ class PassInstrumentor:
         cursor: StageCursor,
         adapter: ModuleAdapter,
         given: Any,
-        *,
-        instrumented: bool,
     ) -> None:
         self._context, self._cursor = context, cursor
         self._adapter, self._given = adapter, given
-        self._instrumented = instrumented
         self.opened: list[ActivePass] = []
         self.calling: Hooks | None = None
 
@@ -72,10 +69,7 @@ class PassInstrumentor:
 
         Call it each time: a hook or a pass may override the instruments.
         """
-        instruments = self._context.instruments
-        if not instruments or not self._instrumented:
-            return []
-        return [hooks_of(one) for one in instruments]
+        return [hooks_of(one) for one in self._context.instruments]
 
     def enter(
         self, pass_: Pass, mod: Any, *, may_veto: bool

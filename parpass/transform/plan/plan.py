@@ -30,14 +30,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.emission import BufferedRendering
-from parpass.transform.capture.recorder import current_recorder
+from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate, report
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
@@ -108,19 +108,11 @@ def reproduce_hook(
     return Reproduce((), 0, around.given, failure)
 
 
-def plan(
-    root: Pass,
-    mod: Any,
-    context: PassContext,
-    adapter: ModuleAdapter,
-    *,
-    instrumented: bool = True,
-) -> Plan:
+def plan(root: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter) -> Plan:
     """Yield the commands that run a pass on a module; return the new module."""
-    program = flatten(root, context, adapter)
-    walk = _Interpreter(context, program, adapter, mod, instrumented=instrumented)
+    walk = _Interpreter(context, flatten(root, context, adapter), adapter, mod)
     instrumentor = walk.instrumentor
-    if instrumented and current_recorder() is None:
+    if walk.is_outermost:
         warn_of_unknown_names(root, context, adapter)
     try:
         copies = isinstance(adapter.mutability, FoundMutability)
@@ -147,8 +139,12 @@ def plan(
             yield from instrumentor.call_failure_hooks(error)
         raise
     finally:
-        if instrumented and context.change_watch is not None:
+        if walk.instrumented and context.change_watch is not None:
             context.change_watch.forget()
+
+
+def _is_step(event: Event) -> TypeGuard[Body]:
+    return type(event) is Body and event.pass_.is_functionwise
 
 
 class _Interpreter:
@@ -158,23 +154,17 @@ class _Interpreter:
         program: Sequence[Event],
         adapter: ModuleAdapter,
         given: Any,
-        *,
-        instrumented: bool,
     ) -> None:
         self.context = context
         self.program = program
-        self.instrumented = instrumented
+        self.instrumented = not inside_function_pass()
+        self.is_outermost = self.instrumented and current_recorder() is None
         self.at = 0
         self.cursor = StageCursor()
-        self.instrumentor = PassInstrumentor(
-            context, self.cursor, adapter, given, instrumented=instrumented
-        )
+        self.instrumentor = PassInstrumentor(context, self.cursor, adapter, given)
         self.failure: BaseException | None = None  # the exception of a body
-        is_outermost = instrumented and current_recorder() is None
-        self.gate = Gate.of(context) if is_outermost else None
-        bodies = [event for event in program if type(event) is Body]
-        steps = [one for one in bodies if one.pass_.is_functionwise]
-        self.last_step = steps[-1] if steps else None
+        self.gate = Gate.of(context) if self.is_outermost else None
+        self.last_step = next(filter(_is_step, reversed(program)), None)
 
     def run(self, mod: Any) -> Plan:
         program, context, instrumentor = self.program, self.context, self.instrumentor
@@ -219,7 +209,7 @@ class _Interpreter:
         if record is None:
             result: StageResult
             if event.pass_.is_functionwise:
-                if self.cursor.is_over():
+                if not self.cursor.has_begun:
                     yield from self._begin_stage(event, mod)
                 result = yield self.cursor.remaining_command(mod)
             elif event.is_counted and not self._may_run(event.pass_):
@@ -326,7 +316,7 @@ class _Interpreter:
             event = self.program[at]
             if isinstance(event, (Enter, Leave)):
                 continue
-            if not (isinstance(event, Body) and event.pass_.is_functionwise):
+            if not _is_step(event):
                 break
             if alone:
                 return tuple(steps), observed

@@ -17,7 +17,12 @@ from parpass.errors.warning import warn
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
-from parpass.transform.budget import Budget, budgets_of, has_enforcer
+from parpass.transform.budget import (
+    Budget,
+    any_limited,
+    budgets_of,
+    has_enforcer,
+)
 from parpass.transform.capture.intercept import (
     allowing_capture_here,
     capturing,
@@ -28,7 +33,8 @@ from parpass.transform.capture.recorder import (
     function_pass_body,
     has_error,
     inside_function_pass,
-    recording,
+    start_recording,
+    stop_recording,
 )
 from parpass.transform.context import PassContext
 from parpass.transform.function_copies import (
@@ -159,7 +165,7 @@ def run_stage_serially(
 
 def warn_of_unenforced(budgets: Sequence[Budget]) -> None:
     """Warn of limits that nothing enforces where passes are about to run here."""
-    if inside_function_pass() or has_enforcer():
+    if not any_limited(budgets) or inside_function_pass() or has_enforcer():
         return
     found = {
         one.name for budget in budgets for one, _ in budget.items() if not one.clock
@@ -233,10 +239,13 @@ class _SerialStep:
                 try:
                     if not applies_to(pass_, function, adapter):
                         continue
-                    with recording(own):
+                    token = start_recording(own)
+                    try:
                         result = transform_function(
                             pass_, name, function, view, context, adapter, budget
                         )
+                    finally:
+                        stop_recording(token)
                 except BaseException as error:  # noqa: BLE001 -- raised by the plan
                     self._failure, self._failed_on = error, name
             if not own.is_empty:
@@ -279,10 +288,7 @@ def run_serial(root: Pass, given: Any) -> Any:
     context = PassContext.current()
     mod, unwrap = lift_to_module(given)
     adapter = adapter_for(root, mod)
-    commands = plan(
-        root, mod, context, adapter, instrumented=not inside_function_pass()
-    )
-
+    commands = plan(root, mod, context, adapter)
     analyses = AnalysisManager(context, adapter)
 
     def carry_out(command: Command) -> Any:

@@ -5,9 +5,13 @@ Workers share nothing with this process but connections: each has a folder of it
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import math
 import os
 import re
 import signal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +297,43 @@ def test_nothing_is_left_on_the_cluster(client: Any):
     after = client.run(kept, executor.name).values()
     assert all(each == (0, []) for each in after)
     until(lambda: executor.name not in client.get_events())
+
+
+def _function_files() -> list[str]:
+    links = [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    paths: list[str] = []
+    for link in links:
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            paths.append(os.readlink(link))
+    return [path for path in paths if "/functions-" in path]
+
+
+def test_an_executor_keeps_nothing_of_runs_that_have_ended(client: Any):
+    client_run: Any = import_module("parpass.integrations.dask.client_run")
+    large = client_run._MAX_PART_BYTES
+    mod = weighted(3, math.isqrt(large // 4) + 1)
+    barrier = relay.transform.RemoveUnusedFunctions(["f0", "f1", "f2"])
+    root = Sequential([Doubled(), barrier, Doubled()])
+
+    def client_runs() -> list[Any]:
+        gc.collect()
+        return [
+            one for one in gc.get_objects() if isinstance(one, client_run.ClientRun)
+        ]
+
+    runs, files = len(client_runs()), len(_function_files())
+    with executor_of(client) as executor, open_runner(executor=executor) as runner:
+        for _ in range(3):
+            run_pooled(runner, root, mod)
+        run_pooled(runner, Add(1), program(*range(40)))
+        until(lambda: len(client_runs()) <= runs + 1)
+        until(lambda: len(_function_files()) <= files + 1)
+
+        def folders() -> list[int]:
+            there = client.run(kept, executor.name).values()
+            return [len(found) for _, found in there]
+
+        until(lambda: max(folders()) <= 1)
 
 
 @pytest.mark.stress

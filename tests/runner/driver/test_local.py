@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
+import msgspec
 import pytest
 
 from parpass import (
@@ -32,6 +33,7 @@ from parpass.errors import (
 )
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner
+from parpass.runner.cost_model import StartupAmortizer
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
 from parpass.runner.driver.pass_by_pass import PassByPassCheckpoint
@@ -41,7 +43,12 @@ from parpass.runner.driver.task_backends import TaskBackend
 from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.observers import RunObservers
-from parpass.runner.placement import Placed, Placement, PlacementReason
+from parpass.runner.placement import (
+    Placed,
+    Placement,
+    PlacementPolicy,
+    PlacementReason,
+)
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import (
     FunctionPass,
@@ -299,7 +306,7 @@ def begun(
         store,
         RunObservers(),
         AnalysisManager(context, adapter),
-        policy=None,
+        PlacementPolicy(None, adapter, context, StartupAmortizer()),
     )
     placed = Placed(Placement.LOCAL, 1, PlacementReason.WORKERS_SLOWER)
     outcomes = StageOutcomes(list(held.handles), len(steps))
@@ -364,7 +371,8 @@ def test_functions_that_are_run_together_are_left_once_the_run_is_over(
     stage, state = begun((ending,), mod)
     ending.store = state.store
     policy: Any = SimpleNamespace(dispatch_overhead=float, speedup=int)
-    criterion = AllTogether(6, stage, state, policy)
+    state = msgspec.structs.replace(state, policy=policy)
+    criterion = AllTogether(6, stage, state)
 
     def run() -> None:
         if not passes_go_on:

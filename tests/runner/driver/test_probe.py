@@ -55,9 +55,8 @@ def criterion_of(
     about = {"command": command, "placed": placed, "was_warm": is_warm}
     store = SimpleNamespace(adapter=Sizes(), check_open=int)
     stage: Any = SimpleNamespace(**about)
-    state: Any = SimpleNamespace(context=SimpleNamespace(config={}), store=store)
-    policy: Any = Policy()
-    return kind(functions, stage, state, policy)
+    state: Any = SimpleNamespace(store=store, policy=Policy())
+    return kind(functions, stage, state)
 
 
 def handed_over(

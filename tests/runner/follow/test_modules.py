@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
@@ -372,6 +373,22 @@ def test_so_does_one_that_has_the_name_of_another_file(
     assert seen_in_workers(runner, module.Mine()) == 7
 
 
+def test_one_that_replaces_another_goes_whole_and_what_replaces_that_is_imported(
+    runner: Runner, write: Write, tmp_path: Path
+):
+    (tmp_path / "other").mkdir()
+    other = write("of_two_in_turn", step=7).rename(tmp_path / "other" / "plugin.py")
+    write("of_two_in_turn", step=1)
+    by_name: Any = importlib.import_module("of_two_in_turn")
+    assert seen_in_workers(runner, by_name.Mine()) == 1
+    write("imported_after_two")
+    importlib.import_module("imported_after_two")
+    by_path = loaded_by_path(other, "of_two_in_turn")
+    assert seen_in_workers(runner, by_path.Mine()) == 7
+    sys.modules["of_two_in_turn"] = by_name
+    assert seen_in_workers(runner, by_name.Mine()) == 1
+
+
 def test_what_goes_whole_is_put_back_and_what_can_be_imported_does_not(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ):
@@ -381,10 +398,10 @@ def test_what_goes_whole_is_put_back_and_what_can_be_imported_does_not(
     monkeypatch.setattr(sys, "path", [str(path.parent), *sys.path[1:]])
     before = cloudpickle.list_registry_pickle_by_value()
     with registered_by_value():
-        others = cloudpickle.list_registry_pickle_by_value()
+        others = set(map(str, cloudpickle.list_registry_pickle_by_value()))
     loaded_by_path(path, "other_name")
     with registered_by_value():
-        during = cloudpickle.list_registry_pickle_by_value()
+        during = set(map(str, cloudpickle.list_registry_pickle_by_value()))
     assert during - others == {"other_name"}
     assert cloudpickle.list_registry_pickle_by_value() == before
 
@@ -489,3 +506,47 @@ def test_an_error_of_a_name_that_a_package_lacks_is_printed_as_here(
     mod = program(1, 2)
     parallel = printed(run_pooled, runner, module.Mine(), mod)
     assert parallel == printed(module.Mine(), mod)
+
+
+class NotAModule:
+    """Has no `__spec__`, nor attributes."""
+
+    __slots__ = ()
+
+
+def module_without_spec() -> ModuleType:
+    module = ModuleType("without_spec")
+    del module.__spec__
+    return module
+
+
+STAND_INS = [ModuleType("of_no_file"), module_without_spec(), NotAModule()]
+
+
+@pytest.mark.parametrize("stand_in", STAND_INS)
+def test_a_module_that_is_imported_in_place_of_a_stand_in_is_followed(
+    stand_in: Any, runner: Runner, write: Write, monkeypatch: pytest.MonkeyPatch
+):
+    name = f"in_place_of_{STAND_INS.index(stand_in)}"
+    monkeypatch.setitem(sys.modules, name, stand_in)
+    assert seen_in_workers(runner, lambda: 1) == 1
+    write(name)
+    del sys.modules[name]
+    module: Any = importlib.import_module(name)
+    module.STEP = 5
+    assert seen_in_workers(runner, module.Mine()) == 5
+
+
+@pytest.mark.parametrize("stand_in", STAND_INS)
+def test_a_stand_in_for_a_module_that_workers_have_is_no_obstacle(
+    stand_in: Any, runner: Runner, write: Write
+):
+    name = f"stood_in_for_{STAND_INS.index(stand_in)}"
+    write(name)
+    module: Any = importlib.import_module(name)
+    assert seen_in_workers(runner, module.Mine()) == 1
+    sys.modules[name] = stand_in
+    assert seen_in_workers(runner, lambda: 1) == 1
+    sys.modules[name] = module
+    module.STEP = 5
+    assert seen_in_workers(runner, module.Mine()) == 5

@@ -24,7 +24,7 @@ from parpass.runner.ipc.blobs import CoordinatorBlobStore
 from parpass.runner.ipc.function_outcome import Cutoff
 from parpass.runner.ipc.messages import Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from tests.support.relay.deep import DEPTH, calls, function_of
 from tests.support.runner.large import weighted
 from tests.support.toy.ir import Fn, OwnCodecAdapter, RunAdapter, ToyAdapter
@@ -98,7 +98,7 @@ def test_a_large_function_has_a_batch_of_its_own(
 def test_without_a_batch_codec_each_function_has_a_batch_of_its_own(
     pack: Pack, values: CoordinatorBlobStore
 ):
-    adapter = for_run(OwnCodecAdapter())
+    adapter = checked(OwnCodecAdapter())
     encoded = pack(numbered(3), adapter)
     assert [one.at for one in encoded] == [None] * 3
     assert [decode(one, adapter, values.source, None) for one in encoded] == numbered(3)
@@ -109,7 +109,7 @@ def test_functions_of_an_adapter_without_a_codec_share_batches_and_their_classes
 ):
     attributes = {"__module__": "__main__", "text": "x" * 100_000}
     kind = type("Main", (Fn,), attributes)
-    adapter = for_run(ToyAdapter())
+    adapter = checked(ToyAdapter())
     small, large = kind((1,)), kind(tuple(range(10_000)))
     encoded = pack([*[small] * 100, large, small], adapter)
     assert [one.batch.count for one in encoded] == [*[100] * 100, 1, 1]

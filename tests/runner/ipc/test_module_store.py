@@ -9,13 +9,13 @@ import pytest
 from parpass.runner.ipc.function_outcome import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
 from parpass.transform import BlobSink, Source
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from tests.support.toy.ir import Fn, OwnCodecAdapter, Program, ToyAdapter, program
 
 
 @pytest.fixture
 def store() -> Iterator[ModuleStore]:
-    store = ModuleStore(for_run(OwnCodecAdapter()))
+    store = ModuleStore(checked(OwnCodecAdapter()))
     yield store
     store.close()
 
@@ -91,7 +91,7 @@ def test_a_module_that_is_not_stored_is_passed_through(store: ModuleStore):
 
 def test_a_run_that_packs_nothing_makes_no_folder(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tempfile.mkdtemp", None)
-    store = ModuleStore(for_run(OwnCodecAdapter()))
+    store = ModuleStore(checked(OwnCodecAdapter()))
     store.module(store.wrap(program(1)))
     store.close()
 
@@ -136,7 +136,7 @@ class Watched(ToyAdapter):
 
 def test_the_collector_rests_while_a_function_is_packed_or_unpacked():
     adapter = Watched()
-    store = ModuleStore(for_run(adapter))
+    store = ModuleStore(checked(adapter))
     encoder = store.encoder()
     encoded = store.encode(FunctionHandle(Fn((1,))), encoder)
     encoder.close()

@@ -39,7 +39,7 @@ from parpass.transform import (
     Source,
     gc_pause,
 )
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
 from parpass.transform.plan.commands import RunStage
 from tests.support.runner.costs import forget_costs
@@ -67,7 +67,7 @@ def _unknown_cost() -> None:
 
 @pytest.fixture
 def store() -> Iterator[ModuleStore]:
-    store = ModuleStore(for_run(SlowAdapter()))
+    store = ModuleStore(checked(SlowAdapter()))
     yield store
     store.close()
 
@@ -76,7 +76,7 @@ def store() -> Iterator[ModuleStore]:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleStore]:
     """A store whose functions are encoded together, however busy the machine is."""
     monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
-    store = ModuleStore(for_run(RunAdapter()))
+    store = ModuleStore(checked(RunAdapter()))
     yield store
     store.close()
 
@@ -299,7 +299,7 @@ class WastefulAdapter(ToyAdapter):
 
 def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int:
     """Return how often the collector looks while so many functions are unpacked."""
-    store = ModuleStore(for_run(adapter))
+    store = ModuleStore(checked(adapter))
     mod = program(*range(functions))
     stage = pooled_stage(store, [Add(1)], mod)
     encoder = store.encoder()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parpass.runner import open_runner
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from tests.support.runner.executors import ThreadExecutor
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import Fn, ReadOnlyProgram
@@ -157,7 +157,7 @@ def test_readers_inherit_dependencies_on_signatures():
     mod = SignedProgram({name: Fn((0,)) for name in NAMES})
     passes = [Signed({"f1": ["f0"]}), Reading({"f2": ["f1"], "f3": ["f1"]})]
     work = StageInterpreter(
-        passes, PassContext(), for_run(SignedAdapter()), mod, NAMES, mod.__getitem__
+        passes, PassContext(), checked(SignedAdapter()), mod, NAMES, mod.__getitem__
     )
     cursors = [FunctionCursor(name, at) for at, name in enumerate(NAMES)]
     for cursor in cursors:

@@ -13,7 +13,7 @@ from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import StatusBoard, StatusSlot
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say, Write
 
@@ -44,7 +44,7 @@ def work_on(
 
     names = list(mod.functions)
     return StageInterpreter(
-        steps, PassContext(), for_run(ToyAdapter()), Program(), names, load, slot
+        steps, PassContext(), checked(ToyAdapter()), Program(), names, load, slot
     )
 
 

@@ -37,7 +37,7 @@ from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker
 from parpass.transform import FunctionPass, ModuleAdapter, Pass, PassContext, PassInfo
-from parpass.transform.checked_adapter import for_run
+from parpass.transform.checked_adapter import checked
 from tests.support.runner.pooled import pooled
 from tests.support.toy.ending import EndsOnTheWay
 from tests.support.toy.hard_passes import Remember
@@ -52,7 +52,7 @@ class Run:
     """A run as the coordinator would publish it, for jobs that are run here."""
 
     def __init__(self, adapter: ModuleAdapter = ADAPTER) -> None:
-        self.adapter = for_run(adapter)
+        self.adapter = checked(adapter)
         self.store = ModuleStore(self.adapter)
         self.folder = self.store.folder
 

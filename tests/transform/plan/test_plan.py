@@ -9,6 +9,7 @@ from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError
 from parpass.instrument import PassInstrument
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, adapter_of
+from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import (
     Call,
     CallHook,
@@ -277,9 +278,8 @@ def test_counters_add_up_by_pass_in_the_context():
     assert drive.context.statistics == {"Add": Counter(added=4)}
 
 
-def test_an_uninstrumented_plan_calls_no_hooks():
+def test_a_plan_in_a_function_pass_calls_no_hooks():
     context = PassContext(instruments=[Log()])
-    commands = plan(
-        Keep(), "m0", context, adapter_of(program(), "test"), instrumented=False
-    )
-    assert isinstance(next(commands), RunModulePass)
+    commands = plan(Keep(), "m0", context, adapter_of(program(), "test"))
+    with function_pass_body():
+        assert isinstance(next(commands), RunModulePass)
