@@ -9,19 +9,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import sniffio
 import trio
 
 from parpass.diagnostic import Diagnostic
 from parpass.errors import DiagnosticError, other_failures
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+)
 from tests.support.runner.costs import forget_costs
 from tests.support.runner.failing import cancelled
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ending import end
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, FailOn
+from tests.support.watching import Log
 
 pytestmark = pytest.mark.each_executor
 
@@ -238,3 +247,85 @@ def test_a_fatal_diagnostic_has_those_before_it(runner: Runner, place: str):
         told = [one.message for one in error.diagnostics]
         assert told == ["wrong 0 f0", "wrong 0 f1", "wrong 0 f2"]
     assert seen(parallel) == seen(serial)
+
+
+class Ends(ModulePass):
+    """Ends the program, or raises what Ctrl-C does."""
+
+    pass_info = PassInfo(0, "Exit")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Exit(Ends):
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        raise self.error
+
+
+class ExitLater(Ends):
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Any:
+        await _wait_a_moment()
+        raise self.error
+
+
+async def _wait_a_moment() -> None:
+    """Wait on the event loop that runs."""
+    if sniffio.current_async_library() == "trio":
+        await trio.lowlevel.checkpoint()
+    else:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("run", [blocking, by_trio, by_asyncio])
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_an_async_module_pass_that_ends_the_program_has_failed_like_another(
+    runner: Runner,
+    kind: type[BaseException],
+    run: Callable[[Runner, Pass, Program], Any],
+):
+    def calls(run: Callable[[], Any]) -> tuple[Any, ...]:
+        log = Log()
+        with PassContext(instruments=[log]):
+            error = raised(run)
+        return log.log, type(error), error.args, vars(error)["__notes__"]
+
+    serial = calls(lambda: Exit(kind(3))(program(1)))
+    assert calls(lambda: run(runner, ExitLater(kind(3)), program(1))) == serial
+
+
+class WaitsForEver(ModulePass):
+    """Waits on the event loop, until it is cancelled."""
+
+    pass_info = PassInfo(0, "WaitsForEver")
+
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Any:
+        while True:
+            await _wait_a_moment()
+
+
+def cancelled_by_trio(runner: Runner, root: Pass) -> None:
+    async def run() -> None:
+        with trio.move_on_after(0.05) as scope:
+            await runner.run(program(1), root)
+        assert scope.cancelled_caught
+
+    trio.run(run)
+
+
+def cancelled_by_asyncio(runner: Runner, root: Pass) -> None:
+    async def run() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(runner.run(program(1), root), 0.05)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("cancels", [cancelled_by_trio, cancelled_by_asyncio])
+def test_an_async_module_pass_that_is_cancelled_has_not_failed(
+    runner: Runner, cancels: Callable[[Runner, Pass], None]
+):
+    log = Log()
+    with PassContext(instruments=[log]):
+        cancels(runner, WaitsForEver())
+    assert log.log == ["enter", "should WaitsForEver", "before WaitsForEver", "exit"]

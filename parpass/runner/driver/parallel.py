@@ -196,6 +196,7 @@ class ParallelDriver:
         ):
             try:
                 result = await backend.wait(pending.wait)
-            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+            # The pass's own, for its record; any other cancels the run.
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001
                 return await backend.call(pending.finish, None, error)
             return await backend.call(pending.finish, result)

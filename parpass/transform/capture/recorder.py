@@ -20,7 +20,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=
 
 
 class Recorded(Protocol):
-    """What a pass recorded, here or in a worker."""
+    """The effects that a pass recorded, here or in a worker."""
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]: ...

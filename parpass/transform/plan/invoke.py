@@ -324,7 +324,7 @@ class PendingModulePass(msgspec.Struct, frozen=True):
         finally:
             end_body(begun)
 
-    def finish(self, result: Any, failure: Exception | None = None) -> StageResult:
+    def finish(self, result: Any, failure: BaseException | None = None) -> StageResult:
         """Return the result of the pass, by that of its body or the error of that."""
         made = result if failure is None else self.run.mod
         return _result(self.run, made, failure)
