@@ -67,7 +67,7 @@ def _run(
         try:
             remote = _encoded_stage(state, stage, snapshot, local_seconds)
             try:
-                executor.start(remote.start_seconds)
+                executor.start(state.policy.start_seconds)
                 _coordinate(state, remote, executor, coordination)
             finally:
                 remote.end()
@@ -104,6 +104,7 @@ def _encoded_stage(
             state.store,
             stage.outcomes,
             workers=state.policy.executor.workers,
+            start_seconds=state.policy.start_seconds,
             local_seconds=local_seconds,
             was_warm=stage.was_warm,
             observers=state.observers,

@@ -239,7 +239,7 @@ class _StageRun:
             return error
         if error.why == "end":
             return _workers_die_error(error.cause)
-        return workers_hang_error(self._stage.start_seconds)
+        return workers_hang_error(self._failures.start_seconds)
 
     def _end_late_jobs(self) -> bool:
         """Let the watchdog end jobs; return whether the stage goes on."""

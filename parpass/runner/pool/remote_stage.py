@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
-from parpass.runner.executor import DEFAULT_START_SECONDS
 from parpass.runner.follow.payload import encode_payload
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
@@ -31,7 +30,6 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import gc_pause
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.checked_adapter import note_violations
-from parpass.transform.config import START_TIMEOUT
 from parpass.transform.plan.commands import RunStage
 
 
@@ -42,6 +40,7 @@ class RemoteStage:
 
     Args:
         outcomes: The outcomes; functions with an outcome are not run.
+        start_seconds: The limit for a worker to load the stage.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
         was_warm: Whether there were workers when the stage began.
@@ -49,7 +48,6 @@ class RemoteStage:
     Attributes:
         is_reclaimed: Whether functions in no job run in this process.
         number: Its number in the shared directory.
-        start_seconds: The time limit for a worker to start, and to load the stage.
         total: The number of functions to run.
         wanted: Whether the functions are read right after the stage.
         writer: The encoder of its functions.
@@ -70,6 +68,7 @@ class RemoteStage:
         outcomes: StageOutcomes,
         *,
         workers: int,
+        start_seconds: float,
         local_seconds: float | None,
         was_warm: bool,
         observers: RunObserver,
@@ -82,9 +81,8 @@ class RemoteStage:
         self.is_reclaimed = False
         self.written: dict[tuple[str, str], None] = {}
         self.budgets = budgets_of(self.steps, snapshot.config)
-        self.start_seconds = snapshot.config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
         self.failures = FailureAttribution(
-            self.steps, mod.handles, outcomes, self.budgets, self.start_seconds
+            self.steps, mod.handles, outcomes, self.budgets, start_seconds
         )
         retains = store.optimizations.retained_bytes
         self._is_restoring = command.is_restoring

@@ -14,6 +14,7 @@ import pytest
 
 from parpass.runner import open_runner
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
+from parpass.runner.executor import DEFAULT_START_SECONDS
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunction, decode
 from parpass.runner.ipc.function_file import (
@@ -98,6 +99,7 @@ def pooled_stage(
         store,
         StageOutcomes(list(held.handles), len(passes)),
         workers=workers,
+        start_seconds=DEFAULT_START_SECONDS,
         local_seconds=None,
         was_warm=was_warm,
         observers=RunObserver() if observers is None else observers,
