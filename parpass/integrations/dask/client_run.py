@@ -318,7 +318,8 @@ class ClientRuns:
 
         Raises:
             StorageError: There is no room for one there.
-            Exception: The worker or the cluster is gone.
+            JobLostError: The worker cannot be reached.
+            Exception: The cluster is gone.
         """
         send = functools.partial(
             self._cluster.call, put_blob_on_worker, self._name, run.path, at=worker

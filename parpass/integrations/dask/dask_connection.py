@@ -24,6 +24,7 @@ from parpass.integrations.dask.worker_calls import (
     run_on_worker,
     versions_on_worker,
 )
+from parpass.spi import JobLostError
 
 OnJoin = Callable[[str, int], None]
 OnLeave = Callable[[str], None]
@@ -87,10 +88,13 @@ class DaskConnection:
         found: dict[str, Any] = self.call_all(versions_on_worker)
         if not found:
             raise RuntimeUseError("the Dask cluster has no workers")
-        for address, theirs in found.items():
-            if (why := _why_unfit(address, theirs)) is not None:
-                raise RuntimeUseError(why)
         present: dict[str, int] = self._client.nthreads()
+        for address, theirs in found.items():
+            if isinstance(theirs, OSError):  # it is busy, say, or has left
+                self._admissions.submit(self._admit, address)
+                present.pop(address, None)
+            elif (why := _why_unfit(address, theirs)) is not None:
+                raise RuntimeUseError(why)
         self._join({each: present[each] for each in found if each in present})
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
@@ -118,10 +122,13 @@ class DaskConnection:
                 reconnect; but the cluster's state of the jobs is lost.
         """
         if self._client.status != "running":
-            raise RuntimeUseError(
-                f"the connection to the Dask cluster at {self._address} is lost; was "
-                "its scheduler ended?"
-            )
+            raise self._lost()
+
+    def _lost(self) -> RuntimeUseError:
+        return RuntimeUseError(
+            f"the connection to the Dask cluster at {self._address} is lost; was its "
+            "scheduler ended?"
+        )
 
     def submit(self, packed: bytes, address: str, key: str) -> Any:
         """Submit a job to a thread of one worker.
@@ -155,28 +162,37 @@ class DaskConnection:
 
         Raises:
             RuntimeUseError: The cluster is not there.
-            OSError: The worker is not.
+            JobLostError: The worker cannot be reached: what is sent to it is lost.
             Exception: The function raised it.
         """
-        self.check()
-        found: dict[str, Any] = self._client.run(
-            _in_a_thread, what, *args, workers=[at], on_error="return"
-        )
-        reply = found.get(at)
+        reply = self._run(what, *args, workers=[at]).get(at)
+        if isinstance(reply, OSError):
+            raise JobLostError("SIGKILL(-9)", 0, host_died=True) from reply
         if isinstance(reply, Exception):
             raise reply
         return reply
 
     def call_all(self, what: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """Call a function on all workers at once; return the results by address.
+        """Call a function on all workers at once.
+
+        Returns:
+            The results by address; an `OSError` of one that cannot be reached.
 
         Raises:
             RuntimeUseError: The cluster is not there.
         """
+        return self._run(what, *args)
+
+    def _run(
+        self, what: Callable[..., Any], *args: Any, workers: list[str] | None = None
+    ) -> dict[str, Any]:
         self.check()
-        found: dict[str, Any] = self._client.run(
-            _in_a_thread, what, *args, on_error="return"
-        )
+        try:
+            found: dict[str, Any] = self._client.run(
+                _in_a_thread, what, *args, workers=workers, on_error="return"
+            )
+        except OSError as error:
+            raise self._lost() from error
         return found
 
     def close(self) -> None:
@@ -215,7 +231,7 @@ class DaskConnection:
             while threads := self._client.nthreads(workers=[address]).get(address):
                 try:
                     theirs = self.call(versions_on_worker, at=address)
-                except OSError:  # it is busy, say
+                except JobLostError:  # it is busy, say
                     if self._is_closed.wait(_TRY_AGAIN):
                         return
                     continue

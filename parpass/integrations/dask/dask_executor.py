@@ -295,7 +295,7 @@ class DaskExecutor(Executor):
         self, worker: str, run: ClientRun, stage: int, error: Exception
     ) -> None:
         """Cancel jobs on a worker that waits for functions in vain."""
-        if not isinstance(error, (RuntimeUseError, StorageError)):
+        if not isinstance(error, (JobLostError, RuntimeUseError, StorageError)):
             error = RuntimeUseError(
                 f"functions could not be sent to the Dask worker at {worker}: {error!r}"
             )

@@ -67,3 +67,11 @@ def test_who_is_told_of_twice_is_one():
     assert best is not None
     assert best.jobs == 1
     assert workers.threads == 2
+
+
+def test_what_a_worker_is_known_to_have_does_not_grow_for_ever():
+    worker = DaskWorkers().join("first", 1)
+    for number in range(50_000):
+        worker.add_parts([str(number)])
+        assert str(number) in worker.parts
+    assert len(worker.parts) < 20_000
