@@ -332,7 +332,7 @@ def test_the_collector_rests_no_longer_than_a_moment():
 
 
 class WaitsForWithdrawal(FunctionPass):
-    """Waits on the second function until a job was withdrawn."""
+    """Waits, on all functions but the first, until a job was withdrawn."""
 
     pass_info = PassInfo(0, "WaitsForWithdrawal")
 
@@ -340,24 +340,23 @@ class WaitsForWithdrawal(FunctionPass):
         self.pipe = pipe
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        if func.values == (1,):
-            self.pipe.read_bytes()
+        if 0 not in func.values:
+            self.pipe.open().close()  # once there is who may write to it
         return func
 
 
 class TellsOfWithdrawal(Pool):
-    """A pool that opens a pipe once it has withdrawn a job."""
+    """A pool that opens a pipe, for good, once it has withdrawn a job."""
 
     def __init__(self, pipe: Path) -> None:
         super().__init__(2)
         self._pipe = pipe
-        self.has_withdrawn = False
+        self.opened: list[int] = []
 
     def withdraw(self, answer: Future[bytes]) -> bool:
         is_withdrawn = super().withdraw(answer)
-        if is_withdrawn and not self.has_withdrawn:
-            self.has_withdrawn = True
-            self._pipe.write_bytes(b"")
+        if is_withdrawn:
+            self.opened.append(os.open(self._pipe, os.O_RDWR))
         return is_withdrawn
 
 
@@ -372,6 +371,8 @@ def test_a_directory_is_kept_though_a_job_was_withdrawn(
     with open_runner(executor=executor) as runner:
         with pytest.raises(ValueError, match="met 0"):
             runner.run_sync(program(*range(4)), steps, context=pooled())
-        assert executor.has_withdrawn
+        assert executor.opened
         assert len(kept_folders() - before) == 1
     executor.close()
+    for descriptor in executor.opened:
+        os.close(descriptor)
