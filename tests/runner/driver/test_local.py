@@ -241,7 +241,7 @@ def test_a_caller_that_is_run_again_is_still_under_its_limits(
 
     def run() -> IRModule:
         return runner.run_sync(
-            mod, passes, context=context, function_timeout=0.3, on_failure=policy
+            mod, passes, context=context, function_timeout=1, on_failure=policy
         )
 
     if policy == "fail":
