@@ -247,7 +247,11 @@ class Pool(Executor):
     def _enqueue(self, queued: QueuedJob) -> None:
         self.queue.append(queued)
         self.assign_jobs()
-        self._spawn(len(self.queue))
+        try:
+            self._spawn(len(self.queue))
+        except NoWorkersError:
+            self._dequeue(queued.answer)
+            raise
 
     def _dequeue(self, answer: Future[bytes]) -> bool:
         for queued in self.queue:
@@ -295,7 +299,7 @@ class Pool(Executor):
             state: The state that they inherit, if it is known.
 
         Raises:
-            NoWorkersError: There are no workers, and no thread can be started for one.
+            NoWorkersError: No worker takes jobs, and no thread can be started for one.
         """
         here = [one for one in self.handles if one.may_take_jobs]
         free = sum(1 for one in here if one.current is None)
@@ -318,8 +322,7 @@ class Pool(Executor):
                     del self.handles[worker]
                     raise
             except RuntimeError as error:  # at exit, or beyond a limit
-                if not self.handles:
-                    self.queue.clear()
+                if not any(one.may_take_jobs for one in self.handles):
                     raise _no_workers_error(error) from error
                 return
 
@@ -333,11 +336,10 @@ class Pool(Executor):
 
     def _respawn(self) -> list[QueuedJob]:
         """Spawn workers for queued jobs; return the jobs if that is impossible."""
-        waiting = list(self.queue)
         try:
-            self._spawn(len(waiting))
+            self._spawn(len(self.queue))
         except NoWorkersError:
-            return waiting
+            return self._take_queue()
         return []
 
     # What follows runs in the thread of a worker.

@@ -420,3 +420,55 @@ def test_a_worker_that_does_not_start_fails_no_job_that_another_one_will_take():
         late = next(iter(pool.handles))
         pool._start_failed(late, NoWorkersError("hang", ""))  # pyright: ignore[reportPrivateUsage]
         assert answer.result() == b"x"
+
+
+@contextlib.contextmanager
+def no_threads() -> Generator[None]:
+    """Let no thread be started, as at exit."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with pytest.MonkeyPatch.context() as lacking:
+        lacking.setattr(threading.Thread, "start", refuse)
+        yield
+
+
+def test_where_no_worker_can_replace_those_that_are_outdated_jobs_are_told(
+    new_pipe: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with contextlib.closing(Pool(1)) as pool:
+        workers_of(pool)
+        running = pool.submit(wait_for, bytes(new_pipe))
+        behind = pool.submit(echo, b"x")
+        monkeypatch.setenv("PYTHONHASHSEED", "7")  # not that of the worker
+        with no_threads():
+            for use in (pool.start, lambda: pool.submit(echo, b"y")):
+                with pytest.raises(NoWorkersError, match="can't start new thread"):
+                    use()
+            assert [job.answer for job in pool.queue] == [behind]
+            new_pipe.write_bytes(b"go")
+            assert running.result(60) == b"go"
+            assert isinstance(error_of(behind), NoWorkersError)
+        assert pool.submit(echo, b"z").result(60) == b"z"
+
+
+def test_where_no_worker_can_replace_one_that_dies_jobs_are_told():
+    with contextlib.closing(Pool(1)) as pool:
+        (worker,) = workers_of(pool)
+        lost, behind = pool.submit(wait, b""), pool.submit(echo, b"x")
+        with no_threads():
+            os.kill(worker, signal.SIGKILL)
+            assert isinstance(error_of(lost), JobLostError)
+            assert isinstance(error_of(behind), NoWorkersError)
+        assert pool.submit(echo, b"z").result(60) == b"z"
+
+
+def test_where_no_worker_can_replace_one_that_does_not_start_jobs_are_told():
+    with contextlib.closing(Pool(1)) as pool:
+        pool.start()
+        answer = pool.submit(echo, b"x")
+        with no_threads():
+            next(iter(pool.handles)).process.kill()
+            assert isinstance(error_of(answer), NoWorkersError)
+        assert pool.submit(echo, b"z").result(60) == b"z"
