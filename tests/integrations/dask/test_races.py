@@ -28,6 +28,7 @@ from tests.support.integrations.clusters import (
     scheduler_in,
 )
 from tests.support.other_processes import until
+from tests.support.runner.costs import forget_costs
 from tests.support.runner.large import Doubled, weighted
 from tests.support.runner.pooled import new_pipe, run_pooled
 from tests.support.toy.ending import end
@@ -58,12 +59,12 @@ def _refuse(executor: str, run: str, stage: int, functions: object) -> None:
 
 
 class AddFromSkipped(FunctionPass):
-    """Appends the numbers of a function that is in no job, so that it is requested."""
+    """Appends the numbers of a function of another job, so that it is requested."""
 
     pass_info = PassInfo(0, "AddFromSkipped")
 
     def __init__(self) -> None:
-        self.table = bytes(1_000_000)  # so that no job has all of the stage
+        self.table = bytes(1_000_000)  # so that jobs do not have all of the stage
 
     def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
         return func.with_values((*func.values, *mod["skipped"].values))
@@ -78,7 +79,8 @@ def _with_skipped() -> Program:
 
 
 def _run_in(threads: ThreadPoolExecutor, runner: Runner, mod: Program) -> Program:
-    """Return what a run makes that may hang."""
+    """Return what a run makes that may hang, in jobs of a few functions each."""
+    forget_costs()  # else one job may have all of them, and nothing is requested
     return threads.submit(run_pooled, runner, READS_OTHERS, mod).result(_SECONDS)
 
 
