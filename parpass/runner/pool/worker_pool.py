@@ -250,8 +250,8 @@ class Pool(Executor):
         try:
             self._spawn(len(self.queue))
         except NoWorkersError:
-            self._dequeue(queued.answer)
-            raise
+            if self._dequeue(queued.answer):  # else a worker has it
+                raise
 
     def _dequeue(self, answer: Future[bytes]) -> bool:
         for queued in self.queue:
@@ -334,12 +334,12 @@ class Pool(Executor):
                 if worker.is_ready and worker.current is None:
                     worker.process.end()
 
-    def _respawn(self) -> list[QueuedJob]:
-        """Spawn workers for queued jobs; return the jobs if that is impossible."""
+    def _respawn(self) -> list[tuple[QueuedJob, NoWorkersError]]:
+        """Spawn workers for queued jobs; return those that get none, and why."""
         try:
             self._spawn(len(self.queue))
-        except NoWorkersError:
-            return self._take_queue()
+        except NoWorkersError as error:
+            return [(queued, error) for queued in self._take_queue()]
         return []
 
     # What follows runs in the thread of a worker.
@@ -398,12 +398,12 @@ class Pool(Executor):
             unserved = self._respawn()
         if lost is not None and not lost.is_cancelled:
             _fail(lost.answer, JobLostError(cause, process))
-        for queued in unserved:
-            _fail(queued.answer, NoWorkersError("none", "no thread can be started"))
+        for queued, error in unserved:
+            _fail(queued.answer, error)
 
     def _start_failed(self, worker: WorkerHandle, error: NoWorkersError) -> None:
         """Spawn another worker, or fail all queued jobs if starts failed too often."""
-        jobs: list[QueuedJob] = []
+        unserved: list[tuple[QueuedJob, NoWorkersError]] = []
         with self.lock:
             if worker.is_over:  # the pool has killed it
                 return
@@ -411,11 +411,11 @@ class Pool(Executor):
             self._failed_starts += 1
             most = _MAX_KILLED_STARTS if was_killed(str(error)) else _MAX_FAILED_STARTS
             if error.why == "end" and self._failed_starts < most:
-                jobs = self._respawn()
+                unserved = self._respawn()
             elif not any(one.may_take_jobs for one in self.handles):
-                jobs = self._take_queue()
-        for queued in jobs:
-            _fail(queued.answer, error)
+                unserved = [(queued, error) for queued in self._take_queue()]
+        for queued, why in unserved:
+            _fail(queued.answer, why)
 
 
 _inherited_handles: list[WorkerHandle] = []

@@ -470,5 +470,7 @@ def test_where_no_worker_can_replace_one_that_does_not_start_jobs_are_told():
         answer = pool.submit(echo, b"x")
         with no_threads():
             next(iter(pool.handles)).process.kill()
-            assert isinstance(error_of(answer), NoWorkersError)
+            error = error_of(answer)
+        assert isinstance(error, NoWorkersError)
+        assert (error.why, "can't start new thread" in error.cause) == ("none", True)
         assert pool.submit(echo, b"z").result(60) == b"z"
